@@ -345,6 +345,42 @@ def test_an_unnamed_call_whose_path_leads_out_of_the_account_needs_keys(call: st
     assert WORDS.find(*call.split()).needs is needs
 
 
+WITHIN = RouteTable(
+    [
+        RouteRow("*", "/v2/desk/**", needs=KEYS),
+        RouteRow("POST", "/v2/desk/{what}/list", needs=READ),
+        RouteRow("POST", "/v2/desk/close", needs=TRADE),
+        RouteRow("GET", "/v2/{what}_book", needs=KEYS),
+        RouteRow("GET", "/v2/get_book", needs=READ),
+        RouteRow("POST", "/v2/{any}/list", needs=READ),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "needs"),
+    [
+        ("POST /v2/desk/offers", KEYS),
+        ("POST /v2/desk/offers/list", READ),
+        ("POST /v2/desk/close", TRADE),
+        ("PUT /v2/desk/close", KEYS),
+        ("POST /v2/Desk/close", KEYS),
+        ("POST /v2/desk/CLOSE", KEYS),
+        ("POST /v2/desk/close.json", KEYS),
+        ("POST /v2/Desk/list", KEYS),  # not another desk's list
+        ("POST /v2/shop/list", READ),
+        ("GET /v2/add_book", KEYS),
+        ("GET /v2/get_book", READ),
+        ("GET /v2/get-book", KEYS),
+        ("GET /v2/Get_Book", KEYS),
+    ],
+)
+def test_a_call_that_has_a_row_within_what_needs_keys_needs_less_in_its_own_spelling_alone(
+    call: str, needs: Permission
+) -> None:
+    assert WITHIN.find(*call.split()).needs is needs
+
+
 def test_what_needs_keys_by_its_words_cancels_nothing() -> None:
     route = WORDS.find("DELETE", "/v1/sub-account/7")
     assert (route.needs, route.lane, route.is_cancel) == (KEYS, Lane.ORDER, False)

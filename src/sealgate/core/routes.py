@@ -159,14 +159,13 @@ class RouteTable:
 
     def __init__(self, rows: Iterable[RouteRow] = (), custom: Iterable[CustomRoute] = ()) -> None:
         self._root = _Node()
-        self._guarded = _Node()  # what needs `keys` and is signed, by its segments' plainest spelling
+        # By their segments' plainest spelling: what needs `keys` and is signed, and all rows.
+        self._guarded, self._plainest = _Node(), _Node()
         self._apps: list[list[str]] = []  # whole trees that are the app's, by what their segments begin with
         for row in rows:
             for name in METHODS if row.method == "*" else (row.method,):
                 route = _route(name, row)
-                _add(self._root, name, route, _segments(row.template))
-                if _is_guarded(route):
-                    _add(self._guarded, name, route, _reduced_segments(row.template))
+                self._add(name, route, row.template, is_guarded=_is_guarded(route))
             if row.auth is Auth.APP_ONLY and row.template.endswith("/**"):
                 self._apps.append(row.template.strip("/").split("/")[:-1])
         self._other = {method: _other(method) for method in METHODS}
@@ -174,9 +173,8 @@ class RouteTable:
         for change in custom:
             standing = self._search(change.method, _PLACEHOLDER.sub("{}", change.template))
             route = _changed(replace(standing, template=change.template), change)
-            _add(self._root, change.method, route, _segments(change.template))
-            if _is_guarded(standing) or _is_guarded(route):
-                _add(self._guarded, change.method, route, _reduced_segments(change.template))
+            is_guarded = _is_guarded(standing) or _is_guarded(route)
+            self._add(change.method, route, change.template, is_guarded=is_guarded)
         self._found = lru_cache(maxsize=1024)(self._search)
 
     def find(self, method: str, path: str) -> Route:
@@ -190,12 +188,23 @@ class RouteTable:
         is_get = get.template != _OTHER and get.needs is Permission.READ
         return "POST" if is_post and not is_get else "GET"
 
+    def _add(self, method: str, route: Route, template: str, *, is_guarded: bool) -> None:
+        _add(self._root, method, route, _segments(template))
+        reduced = _reduced_segments(template)
+        _add(self._plainest, method, route, reduced)
+        if is_guarded:
+            _add(self._guarded, method, route, reduced)
+
     def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
         asked = "GET" if method == "HEAD" else method
         segments = _as_the_apps(_segments(path), self._apps)
         plainest = list(map(_reduced, segments))
-        found = _search(self._guarded, plainest, 0, asked) or _search(self._root, segments, 0, asked)
+        found = _search(self._root, segments, 0, asked)
+        guarded = _search(self._guarded, plainest, 0, asked)
+        # 0. What needs `keys` needs them in any spelling; a row within it counts in its own spelling alone.
+        if guarded is not None and found is not _search(self._plainest, plainest, 0, asked):
+            found = guarded
         # 1. A row that names the call, or whose path goes unsigned, decides.
         if found is not None and (found.is_named or found.auth is not Auth.SIGNED):
             return found
