@@ -1,9 +1,11 @@
+import json
 import subprocess
 import sys
 
 import pytest
 
-from venues.through import HERE, Case, load
+from venues.calls import GONE, VENUES
+from venues.through import HERE, Call, Case, load
 
 SEED, ROUNDS = "1", "6"
 
@@ -11,6 +13,27 @@ SEED, ROUNDS = "1", "6"
 @pytest.fixture(scope="session")
 def cases() -> dict[str, list[Case]]:
     """Return what ccxt signed, by venue: now, and for venues that it has no more, when it had them."""
-    oracle = [sys.executable, "-m", "venues.oracle", SEED, ROUNDS]
-    signed = subprocess.run(oracle, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
-    return load(signed) | load((HERE / "recorded.jsonl").read_text("utf-8"))
+    return load(printed_by("venues.oracle", SEED, ROUNDS)) | load(
+        (HERE / "recorded.jsonl").read_text("utf-8")
+    )
+
+
+@pytest.fixture(scope="session")
+def every_call() -> dict[str, list[Call]]:
+    """Return what ccxt knows of each venue."""
+    found: dict[str, list[Call]] = {}
+    names = [name for name in VENUES if name not in GONE]
+    for row in map(json.loads, printed_by("venues.oracle", "calls", *names).splitlines()):
+        found.setdefault(row["venue"], []).append(Call(row["method"], row["path"], row["is_signed"]))
+    return found
+
+
+@pytest.fixture(scope="session")
+def asked_by_ccxt() -> dict[str, list[Case]]:
+    """Return what ccxt's own methods send to each venue."""
+    return load(printed_by("venues.unified"))
+
+
+def printed_by(module: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout

@@ -2,9 +2,11 @@
 
 import re
 import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sealgate.config.venue_names import NotServed, Served, other_names
+from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.core.venues.venue import Venue
 from venues.through import FILES, venue_of
@@ -139,6 +141,75 @@ def _meaning(verdict: Verdict) -> str:
     return f"[{verdict.means}](#{verdict.means})"
 
 
+_BY_WHAT: dict[str, Callable[[str, Route], bool]] = {
+    "needs `keys`": lambda _, route: route.needs is Permission.KEYS,
+    "needs no more than `trade`": lambda method, route: (
+        method not in ("GET", "HEAD")
+        and (route.needs, route.auth) == (Permission.TRADE, Auth.SIGNED)
+        and not route.is_cancel
+        and route.order is None
+    ),
+    "needs `trade`, though a GET": lambda method, route: (
+        method == "GET" and route.needs is Permission.TRADE and not route.is_cancel
+    ),
+    "needs `read`, though no GET": lambda method, route: (
+        method not in ("GET", "HEAD") and route.needs is Permission.READ and route.auth is Auth.SIGNED
+    ),
+    "counts as cancel": lambda _, route: route.is_cancel,
+}
+
+
+def permissions_block() -> str:
+    """Return the private calls of each venue for which the method alone does not say what they need."""
+    return "\n".join(filter(None, (_permissions_of(venue) for venue in map(venue_of, FILES))))
+
+
+def bodies_block() -> str:
+    """Return the calls whose body says what they need."""
+    return "| venue | call | needs `trade` if |\n|---|---|---|\n" + "".join(
+        _row(
+            f"`{venue.name}`",
+            f"`{row.method} {row.template}`",
+            " or ".join(map(_fields, row.trade_if.only)),
+        )
+        for venue in map(venue_of, FILES)
+        for row in venue.routes
+        if row.trade_if is not None
+    )
+
+
+def _fields(alternative: Mapping[tuple[str, ...], "re.Pattern[str]"]) -> str:
+    return ", ".join(
+        f"`{'/'.join(path)}` is `{pattern.pattern}`" if pattern.pattern else f"no `{'/'.join(path)}`"
+        for path, pattern in alternative.items()
+    )
+
+
+def _permissions_of(venue: Venue) -> str:
+    table = RouteTable(venue.routes)
+    parts = []
+    for title, is_so in _BY_WHAT.items():
+        by_method: dict[str, list[str]] = {}
+        for row in venue.routes:
+            methods = METHODS if row.method == "*" else (row.method,)
+            if all(is_so(method, table.find(method, row.template)) for method in methods):
+                by_method.setdefault(row.method, []).append(f"{venue.prefix}{row.template}")
+        if by_method:
+            parts.append(f"- **{title}**: {_calls(by_method)}\n")
+    return f"### {venue.name}\n\n{''.join(parts)}" if parts else ""
+
+
+def _calls(by_method: dict[str, list[str]]) -> str:
+    return "; ".join(
+        f"{'any method of' if method == '*' else method} {_code(sorted(set(paths)))}"
+        for method, paths in sorted(by_method.items(), reverse=True)
+    )
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |\n"
 
@@ -146,6 +217,8 @@ def _row(*cells: str) -> str:
 BLOCKS = {
     ("docs/venues.md", "venues"): venues_block,
     ("docs/venues.md", "names"): names_block,
+    ("docs/permissions.md", "bodies"): bodies_block,
+    ("docs/permissions.md", "permissions"): permissions_block,
     ("docs/errors.md", "kinds"): kinds_block,
     ("docs/errors.md", "errors"): errors_block,
     ("README.md", "exchanges"): exchanges_block,

@@ -27,7 +27,8 @@ SEED, ROUNDS = "2", "6"
 OWN = (b"host", b"content-length")  # of the way from one program to the next
 SAFE: Mapping[str, Any] = {"clock": {"required": False, "grace": 0}, "limits": {"known": "5000/1s"}}
 
-OPENED = {"xt": ("POST /v4/withdraw",)}  # what needs `keys` by the file, and is signed in a way of its own
+# What needs `keys` by the file, and is signed in a way of its own.
+OPENED = {"coinbase": ("DELETE /v2/accounts/9",), "xt": ("POST /v4/withdraw",)}
 
 
 def key_of(case: Case) -> tuple[Settings, dict[str, str]]:

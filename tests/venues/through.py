@@ -14,6 +14,9 @@ HERE = Path(__file__).parent
 FOLDER = Path(venues.__file__).parent
 FILES = sorted(FOLDER.glob("*.toml"))
 
+# What ccxt has at these venues, too, and another file is for: here it needs `keys`, whatever it is.
+OF_ANOTHER_FILE = {"mexc-contract": ("/api/v3/", "/open/"), "bitrue-futures": ("/api/v1/",)}
+
 Case = Mapping[str, Any]
 
 
@@ -23,6 +26,14 @@ class Sent(NamedTuple):
     target: str
     headers: list[tuple[str, str]]
     body: bytes
+
+
+class Call(NamedTuple):
+    """A method and a path, as a client of the exchange has them."""
+
+    method: str
+    path: str
+    is_signed: bool = True
 
 
 def venue_of(file: Path) -> Venue:

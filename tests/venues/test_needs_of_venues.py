@@ -1,0 +1,282 @@
+"""What each call of each exchange needs of a bot: `keys` for what leads out of the account or changes it.
+
+needs.txt has the calls by what they do; what each kind needs is decided here, once. What a bot does all day
+ccxt's own methods say, and the paths that hummingbot's connectors have.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from sealgate.core.admission import Bot, Rules, authorise, check_body
+from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.routes import Permission, RouteTable
+from sealgate.errors import Refusal
+from venues.calls import GONE
+from venues.calls import VENUES as OF_CCXT
+from venues.pages import ROOT
+from venues.through import FILES, HERE, OF_ANOTHER_FILE, Call, Case, body_of, target_of, venue_of
+
+KINDS = {Permission.KEYS: "WSPIKBAN", Permission.TRADE: "OECDXT", Permission.READ: "R"}
+NEEDED = {kind: needed for needed, kinds in KINDS.items() for kind in kinds}
+
+
+class Listed(NamedTuple):
+    """A line of a list of calls."""
+
+    venue: str
+    kind: str
+    method: str
+    path: str
+
+
+def listed_in(name: str) -> list[Listed]:
+    return list(_lines(HERE / name))
+
+
+def _lines(file: Path) -> Iterator[Listed]:
+    venue = ""
+    for line in file.read_text("utf-8").splitlines():
+        if line.startswith("["):
+            venue = line.strip("[]")
+        elif line and not line.startswith("#"):
+            *kind, method, path = line.split()
+            yield Listed(venue, "".join(kind), method, path)
+
+
+CALLS = listed_in("needs.txt")
+VENUES = {venue.name: venue for venue in map(venue_of, FILES)}
+TABLES = {name: RouteTable(venue.routes) for name, venue in VENUES.items()}
+
+
+def needs(venue: str, method: str, path: str) -> Permission:
+    """Return what a call needs, with some value in the place of each {}."""
+    spelled = re.sub(r"\{\w*\}", "x1", path)
+    return TABLES[venue].find(method, spelled.removeprefix(VENUES[venue].prefix)).needs
+
+
+def wrong(calls: list[Listed]) -> list[tuple[Listed, Permission]]:
+    """Return the calls that need another permission than their kind does, with that."""
+    found = [(call, needs(call.venue, call.method, call.path)) for call in calls]
+    return [(call, needed) for call, needed in found if needed is not NEEDED[call.kind]]
+
+
+def of(needed: Permission) -> list[Listed]:
+    return [call for call in CALLS if NEEDED[call.kind] is needed]
+
+
+def test_what_leads_out_of_an_account_or_changes_it_needs_keys() -> None:
+    outward = of(Permission.KEYS)
+    assert len(outward) > 500
+    assert wrong(outward) == []
+
+
+def test_what_stays_within_the_account_needs_trade() -> None:
+    trading = of(Permission.TRADE)
+    assert len(trading) > 100
+    assert wrong(trading) == []
+
+
+def test_what_only_reads_needs_read_by_whatever_method() -> None:
+    reads = of(Permission.READ)
+    assert len(reads) > 100
+    assert wrong(reads) == []
+
+
+def test_of_all_that_ccxt_knows_nothing_else_needs_keys(every_call: dict[str, list[Call]]) -> None:
+    outward = {(call.venue, call.method, _pattern(call.path)) for call in of(Permission.KEYS)}
+    known = [
+        (name, call.method, call.path)
+        for name, calls in every_call.items()
+        for call in calls
+        if not call.path.startswith(OF_ANOTHER_FILE.get(name, ("\0",)))
+    ]
+    assert len(known) > 7000
+    assert [call for call in known if is_listed(outward, *call) != (needs(*call) is Permission.KEYS)] == []
+
+
+def _pattern(path: str) -> "re.Pattern[str]":
+    return re.compile(re.sub(r"\\\{\w*\\\}", "[^/]+", re.escape(path)))
+
+
+def is_listed(outward: set[tuple[str, str, "re.Pattern[str]"]], venue: str, method: str, path: str) -> bool:
+    return any(
+        (venue, method) == (own, by) and pattern.fullmatch(path.rstrip("/")) for own, by, pattern in outward
+    )
+
+
+# Where not each GET is a read: orders are sent by GET, and by which method one comes may not matter.
+_NO_READS = {"deribit", "kraken"}
+
+
+def test_a_get_that_ccxt_knows_is_a_read_but_for_these(every_call: dict[str, list[Call]]) -> None:
+    gets = {
+        (name, call.path)
+        for name, calls in every_call.items()
+        for call in calls
+        if call.method == "GET" and name not in _NO_READS
+    }
+    assert sorted(get for get in gets if needs(get[0], "GET", get[1]) is Permission.TRADE) == [
+        ("bingx", "/openApi/api/v3/get/asset/transfer"),
+        ("bingx", "/openApi/swap/v1/trade/batchCancelReplace"),
+        ("deepcoin", "/deepcoin/listenkey/acquire"),
+        ("okx", "/api/v5/account/set-auto-repay"),
+        ("okx", "/api/v5/account/spot-manual-borrow-repay"),
+    ]
+
+
+TRADER = Bot("trader", ("main",), frozenset({Permission.READ, Permission.TRADE}))
+RULES = {
+    name: Rules(
+        prefix=venue.prefix,
+        hosts=frozenset(),
+        bots={},
+        local=None,
+        routes=TABLES[name],
+        headers=HeaderRules(venue.own_headers),
+        max_body=1 << 20,
+    )
+    for name, venue in VENUES.items()
+}
+
+
+def is_for_traders(venue: str, request: Case) -> bool:
+    """Ask whether a bot that may read and trade may send a request."""
+    kept = {name.lower().encode(): value.encode() for name, value in (request["headers"] or {}).items()}
+    try:
+        target = target_of(request["url"])
+        ticket = authorise(TRADER, request["method"], target, Head(kept, b""), RULES[venue])
+        if ticket.checks is not None and ticket.checks.trade_if is not None:
+            check_body(ticket, ticket.checks.trade_if, body_of(request))
+    except Refusal as refused:
+        if refused.slug != "bot_forbidden":
+            raise
+        return False
+    return True
+
+
+def is_here(venue: str, request: Case) -> bool:
+    """Ask whether a request is to the API of the venue's file, and has a path (two of ccxt's have not)."""
+    path = urlsplit(request["url"]).path
+    is_path = "{" not in path and "//" not in path
+    is_of_file = path.startswith(f"{VENUES[venue].prefix}/")
+    return is_path and is_of_file and not path.startswith(OF_ANOTHER_FILE.get(venue, ("\0",)))
+
+
+def test_what_a_bot_on_ccxt_does_all_day_needs_no_more_than_trade(
+    asked_by_ccxt: dict[str, list[Case]],
+) -> None:
+    asked = [
+        (name, request)
+        for name, requests in asked_by_ccxt.items()
+        for request in requests
+        if request["asked"][0] != "transfer" and is_here(name, request)
+    ]
+    trading = {name for name, request in asked if request["asked"][0] == "create_order"}
+    assert trading == OF_CCXT.keys() - GONE
+    assert len(asked) > 3000
+    assert [row for row in asked if not is_for_traders(*row)] == []
+
+
+def test_what_hummingbot_sends_needs_no_more_than_trade() -> None:
+    calls = listed_in("hummingbot.txt")
+    assert len(calls) > 150
+    assert [call for call in calls if needs(call.venue, call.method, call.path) is Permission.KEYS] == []
+
+
+PAGE = (ROOT / "docs" / "permissions.md").read_text("utf-8")
+
+
+def test_ccxts_transfers_work_for_bots_that_trade_but_where_the_page_says_so(
+    asked_by_ccxt: dict[str, list[Case]],
+) -> None:
+    moved = [
+        (name, request)
+        for name, requests in asked_by_ccxt.items()
+        for request in requests
+        if request["asked"][0] == "transfer"
+    ]
+    assert len({name for name, _ in moved}) > 25
+    [table] = re.findall(
+        r"^\| venue \| what of `transfer\(\)` needs `keys` \|\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE
+    )
+    said = {name for row in table.splitlines() for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+    assert {name for name, request in moved if not is_for_traders(name, request)} == said
+
+
+@pytest.mark.parametrize(
+    ("venue", "path", "within", "out"),
+    [
+        (
+            "okx",
+            "/api/v5/asset/transfer",
+            [
+                '{"ccy":"BTC","amt":"1","from":"6","to":"18"}',
+                '{"type":"0","subAcct":"","amt":"1"}',
+                '{"type":0}',
+            ],
+            [
+                '{"type":"1","subAcct":"a"}',
+                '{"type":"4"}',
+                '{"type":"0","subAcct":"a"}',
+                '{"type":"0","type":"2"}',
+            ],
+        ),
+        (
+            "kucoin",
+            "/api/v3/accounts/universal-transfer",
+            ['{"type":"INTERNAL","amount":"1"}'],
+            [
+                '{"amount":"1"}',
+                '{"type":"PARENT_TO_SUB","toUserId":"7"}',
+                '{"type":"INTERNAL","toUserId":"7"}',
+                "",
+            ],
+        ),
+        (
+            "kucoin",
+            "/api/ua/v1/account/transfer",
+            ['{"type":"0"}', '{"type":0}'],
+            ['{"type":"1"}', "{}", '{"type":"0","toUid":"7"}'],
+        ),
+        (
+            "bitfinex",
+            "/v2/auth/w/transfer",
+            ['{"from":"exchange","to":"margin","currency":"UST","amount":"1"}'],
+            ['{"email_dst":"a@b.c","amount":"1"}', '{"user_id_dst":7,"amount":"1"}', '{"Email_dst":"a@b.c"}'],
+        ),
+    ],
+)
+def test_a_call_that_serves_both_kinds_goes_by_its_body(
+    venue: str, path: str, within: list[str], out: list[str]
+) -> None:
+    def is_let(body: str) -> bool:
+        headers = {"Content-Type": "application/json"}
+        url = f"https://exchange.example{path}"
+        return is_for_traders(venue, {"url": url, "method": "POST", "headers": headers, "body": body})
+
+    assert [body for body in within if not is_let(body)] == []
+    assert [body for body in out if is_let(body)] == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_let"),
+    [
+        ("asset=USDT&quantity=1&fromAccountType=MAIN&toAccountType=FUTURES", True),
+        ("asset=USDT&quantity=1&fromUid=7", False),
+        ("asset=USDT&quantity=1&toUid=7", False),
+        ("asset=USDT&quantity=1&toUid=&toUid=7", False),
+    ],
+)
+def test_so_does_one_with_a_form_or_a_query(parameters: str, is_let: bool) -> None:
+    url = "https://exchange.example/api/v1/subAccount/transfer"
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for request in (
+        {"url": f"{url}?{parameters}", "headers": {}, "body": ""},
+        {"url": url, "headers": form, "body": parameters},
+    ):
+        assert is_for_traders("toobit", {"method": "POST", **request}) is is_let
