@@ -119,12 +119,23 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the p
     What the pacer will not send is a Rejection (core/limits/claims.py), which becomes a Refusal; a 429 of the
     exchange is part of a ThrottleEvent, and any error of it an UpstreamError (core/outcome.py).
     `slug` is a key of REASONS (an unknown one raises KeyError here, not at the bot), `detail` one sentence
-    for people without any secret, `retry_after_s` the seconds for the Retry-After header, if any.
+    for people without any secret, `retry_after_s` the seconds for the Retry-After header, if any. `advice`
+    and `phrase` (of the status line, in ASCII) stand in for those of the reason and the status.
     """
 
-    def __init__(self, slug: str, detail: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        slug: str,
+        detail: str,
+        *,
+        retry_after_s: float | None = None,
+        advice: str = "",
+        phrase: str = "",
+    ) -> None:
         super().__init__(f"{slug}: {detail}")
         self.slug = slug
         self.reason = REASONS[slug]
         self.detail = detail
         self.retry_after_s = retry_after_s
+        self.advice = advice or self.reason.advice
+        self.phrase = phrase

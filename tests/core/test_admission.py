@@ -23,6 +23,7 @@ from sealgate.core.admission import (
     check_body,
     check_head,
     identify,
+    not_a_proxy,
     request_id,
     trace_id,
 )
@@ -196,6 +197,37 @@ def test_all_methods_of_http_1_pass(method: str, version: tuple[int, int]) -> No
 @pytest.mark.parametrize("version", [(0, 9), (1, 2), (2, 0), (3, 0)])
 def test_other_versions_do_not(version: tuple[int, int]) -> None:
     assert head_reason({}, "GET", version) == "bad_request"
+
+
+GATEWAY = "http://127.0.0.1:8787"
+
+
+@pytest.mark.parametrize(
+    ("method", "exchange", "slug", "told"),
+    [
+        (
+            "CONNECT",
+            "https://api.bybit.com",
+            "method_refused",
+            f"{GATEWAY} instead of https://api.bybit.com.",
+        ),
+        ("GET", "https://[2001:db8::1]:8443", "ambiguous_target", "instead of https://[2001:db8::1]:8443."),
+        ("GET", GATEWAY, "ambiguous_target", f"and set its base URL to {GATEWAY}."),
+        ("CONNECT", "", "method_refused", f"and set its base URL to {GATEWAY}."),
+        # Longer than the parts of most names, and so perhaps a token.
+        ("GET", f"https://{'a' * 40}", "ambiguous_target", f"and set its base URL to {GATEWAY}."),
+    ],
+)
+def test_a_client_that_takes_the_gateway_for_a_proxy_is_told_what_to_write(
+    method: str, exchange: str, slug: str, told: str
+) -> None:
+    refusal = not_a_proxy(method, exchange, GATEWAY)
+    assert refusal.slug == slug
+    assert refusal.detail.startswith(
+        "The client uses the gateway as a proxy. Remove its proxy setting (proxyUrl,"
+    )
+    assert refusal.detail.endswith(told)
+    assert refusal.phrase == f"Not a proxy: set the base URL to {GATEWAY}"
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "GETT", ""])

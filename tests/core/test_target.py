@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from sealgate.core.target import Target, parse_target
+from sealgate.core.target import Target, parse_target, reached_by_proxy
 from sealgate.errors import Refusal
 
 PREFIX = "/v1/trade"
@@ -34,7 +34,7 @@ AMBIGUOUS = {
         *("/v1/trade/a%5Cb", "/v1/trade/a%3Bb", "/v1/trade/a%3fb", "/v1/trade/a%23b", "/v1/trade/a%25b"),
         "/v1/trade/a%20%2Fb",
     ],
-    "or a ;": [
+    "a ;, which": [
         *("/v1/trade/..;/wallet", "/v1/trade/order;a=1", "/v1/trade/order?a=1;b=2"),
     ],
     "empty segment": [
@@ -170,3 +170,54 @@ def test_any_text_is_accepted_or_refused(raw: str, prefix: str) -> None:
         parse_target(raw, prefix)
     except Refusal as answer:
         assert answer.slug in {"ambiguous_target", "outside_prefix"}  # noqa: PT017 - or it is accepted
+
+
+UNESCAPED = "which RFC 3986 does not allow unescaped; it is written "
+NO_ESCAPE = "a % that begins no escape, which RFC 3986 does not allow"
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (f"{PREFIX}/x?note=café", f"the query has é, {UNESCAPED}%C3%A9"),
+        (f"{PREFIX}/日本", f"the path has 日, {UNESCAPED}%E6%97%A5"),
+        (f'{PREFIX}/x?a={{"b":1}}', f"the query has {{, {UNESCAPED}%7B"),
+        (f"{PREFIX}/x?a=;b", "the query has a ;, which the gateway does not allow there"),
+        (f"{PREFIX}/x;a", "the path has a ;, which the gateway does not allow there"),
+        (f"{PREFIX}/100%", "the path has a % that begins no escape, which RFC 3986 does not allow"),
+        (f"{PREFIX}/x?a=100%", f"the query has {NO_ESCAPE}; a plain % is written %25"),
+        (f"{PREFIX}/x?a=\x07", f"the query has a character that is not visible, {UNESCAPED}%07"),
+        (f"{PREFIX}/x?a=b c", f"the query has a character that is not visible, {UNESCAPED}%20"),
+    ],
+)
+def test_a_character_that_must_be_escaped_is_named_with_its_escape(target: str, why: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        parse_target(target, PREFIX)
+    assert (caught.value.slug, caught.value.detail) == ("ambiguous_target", f"Refused because {why}.")
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "exchange"),
+    [
+        ("CONNECT", "api.bybit.com:443", "https://api.bybit.com"),
+        ("CONNECT", "api.bybit.com:8443", "https://api.bybit.com:8443"),
+        ("CONNECT", "[2001:db8::1]:443", "https://[2001:db8::1]"),
+        ("CONNECT", "*", ""),
+        ("CONNECT", f"{PREFIX}/x", ""),
+        ("GET", "http://api.bybit.com/v5/market/time", "http://api.bybit.com"),
+        ("GET", "HTTPS://grid:TOKEN@api.bybit.com:8443?x", "https://api.bybit.com:8443"),
+        ("GET", "http://[::1]:8787", "http://[::1]:8787"),
+        ("POST", "/https://api.bybit.com/v5/order/create", "https://api.bybit.com"),
+        ("GET", "/http://", None),
+        ("GET", "http://", None),
+        ("GET", "http://api.bybit.com:port/", None),
+        ("GET", "ftp://api.bybit.com/", None),
+        ("GET", "*", None),
+        ("GET", f"{PREFIX}/x?url=http://api.bybit.com", None),
+        ("GET", f"{PREFIX}/http://api.bybit.com", None),
+    ],
+)
+def test_what_a_client_sends_that_takes_the_gateway_for_a_proxy(
+    method: str, target: str, exchange: str | None
+) -> None:
+    assert reached_by_proxy(method, target) == exchange

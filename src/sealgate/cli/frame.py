@@ -284,7 +284,7 @@ def checked_target(raw: str, prefix: str) -> "Target":
     try:
         return parse_target(raw, prefix)
     except Refusal as refusal:
-        leave_with_error(f"{refusal.slug}: {refusal.detail} {refusal.reason.advice}")
+        leave_with_error(f"{refusal.slug}: {refusal.detail} {refusal.advice}")
 
 
 def shortened(api_key: str) -> str:

@@ -181,6 +181,22 @@ def trace_id(head: Head) -> str | None:
     return named[1] if named else None
 
 
+def not_a_proxy(method: str, exchange: str, gateway: str) -> Refusal:
+    """Return the refusal for a client that has the gateway set as its proxy, whatever its Host and token are.
+
+    `exchange` is the address that it asks for (`reached_by_proxy`), `gateway` the one that it reached.
+    """
+    is_named = bool(exchange) and _may_be_named(host_name(exchange.partition("://")[2]))
+    instead = f" instead of {exchange}" if is_named and exchange != gateway else ""
+    return Refusal(
+        "method_refused" if method == "CONNECT" else "ambiguous_target",
+        "The client uses the gateway as a proxy. Remove its proxy setting (proxyUrl, httpProxy, httpsProxy, "
+        f"HTTP_PROXY or HTTPS_PROXY), and set its base URL to {gateway}{instead}.",
+        advice="The gateway can only sign requests that are sent to itself.",
+        phrase=f"Not a proxy: set the base URL to {gateway}",
+    )
+
+
 def authenticate(
     head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY
 ) -> Bot:

@@ -19,7 +19,14 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 # Decoded once more, or cut here, by some servers: "/", "\", "%", ";", "?", "#".
 _STRUCTURAL = frozenset(b"/\\%;?#")
+_SEPARATOR = frozenset(b";")  # of parameters, to some servers
 _DELETE, _SPACE = 0x7F, 0x20
+# RFC 9112 sections 3.2.2 and 3.2.3, and a whole address behind the gateway's own, as some clients write it.
+_ABSOLUTE = re.compile(
+    r"/?(https?)://(?:[^/?#@]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(?![^/?#])", re.IGNORECASE
+)
+_AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+_HTTPS_PORT = "443"
 _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
 # RFC 9110 section 7.2: a name or an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._~-]+))(?::[0-9]{1,5})?")
@@ -49,11 +56,24 @@ def parse_target(raw: str, prefix: str) -> Target:
     return Target(raw, path, query if mark else None)
 
 
+def reached_by_proxy(method: str, raw: str) -> str | None:
+    """Return the address that a client wants to reach through a proxy, None if it does not, "" if unclear."""
+    if method == "CONNECT":
+        match = _AUTHORITY.fullmatch(raw)
+        if match is None:
+            return ""
+        return f"https://{match[1]}" if match[2] == _HTTPS_PORT else f"https://{match[0]}"
+    if raw.startswith("/") and not raw.startswith(("/http://", "/https://")):
+        return None
+    match = _ABSOLUTE.match(raw)
+    return None if match is None else f"{match[1].lower()}://{match[2]}{match[3] or ''}"
+
+
 def _check_path(path: str) -> None:
     if not path.startswith("/"):
         raise _ambiguous("the target must be a path that begins with /")
     if not _PATH.fullmatch(path):
-        raise _ambiguous("the path has a character or an escape that RFC 3986 does not allow, or a ;")
+        raise _ambiguous(f"the path has {_unfit(path, _PATH, _STRUCTURAL)}")
     if "//" in path:
         raise _ambiguous("the path has an empty segment")
     if "/./" in path or "/../" in path or path.endswith(("/.", "/..")):
@@ -80,9 +100,28 @@ def _check_query(query: str) -> None:
     if not query:
         raise _ambiguous("the query is empty: leave out the ?")
     if not _QUERY.fullmatch(query):
-        raise _ambiguous("the query has a character or an escape that RFC 3986 does not allow, or a ;")
+        raise _ambiguous(f"the query has {_unfit(query, _QUERY, _SEPARATOR)}")
     if "%00" in query:
         raise _ambiguous("the query escapes a NUL")
+
+
+def _unfit(text: str, grammar: re.Pattern[str], not_even_escaped: frozenset[int]) -> str:
+    """Return the first character that the grammar does not allow, and how to write it."""
+    match = grammar.match(text)
+    letter = text[match.end() if match else 0]
+    octets = letter.encode("utf-8", "surrogatepass")
+    if letter == "%":
+        plain = "" if octets[0] in not_even_escaped else "; a plain % is written %25"
+        return f"a % that begins no escape, which RFC 3986 does not allow{plain}"
+    if octets[0] in not_even_escaped:
+        return f"a {letter}, which the gateway does not allow there"
+    shown = letter if letter.isprintable() and letter != " " else "a character that is not visible"
+    return f"{shown}, which RFC 3986 does not allow unescaped; it is written {escaped(octets)}"
+
+
+def escaped(octets: bytes) -> str:
+    """Return the escapes of octets (RFC 3986 section 2.1)."""
+    return "".join(f"%{octet:02X}" for octet in octets)
 
 
 def _ambiguous(why: str) -> Refusal:

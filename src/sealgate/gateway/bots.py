@@ -67,6 +67,16 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
     return Peer(uid=user_of(sock))
 
 
+def own_url(transport: asyncio.BaseTransport | None) -> str:
+    """Return the gateway's own address as the client of a connection reached it."""
+    address = transport.get_extra_info("sockname") if transport is not None else None
+    if transport is None or not isinstance(address, tuple):
+        return "the gateway's own address"
+    scheme = "http" if transport.get_extra_info("ssl_object") is None else "https"
+    host, port = address[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
 def client_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
     """Return who is at the other end of a connection, as text: a user, or an address; "" if it is gone."""
     if peer.uid is not None:

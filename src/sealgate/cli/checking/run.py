@@ -111,7 +111,7 @@ def _target(config: Config, path: str | None) -> Target | None:
     try:
         return parse_target(asked, config.upstream.prefix) if asked else None
     except Refusal as refusal:
-        leave_with_error(f"--path: {refusal.detail} {refusal.reason.advice}")
+        leave_with_error(f"--path: {refusal.detail} {refusal.advice}")
 
 
 def _summary(loaded: Loaded, settings: list[Effective]) -> str:

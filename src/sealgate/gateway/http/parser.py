@@ -9,9 +9,16 @@ cut into parts: a head, the parts of its body, b"" at its end; and Malformed, af
 import re
 from typing import Any, Final, NoReturn
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
+from httptools import (
+    HttpParserError,
+    HttpParserInvalidURLError,
+    HttpParserUpgrade,
+    HttpRequestParser,
+    HttpResponseParser,
+)
 
 from sealgate.core.headers import FRAMING
+from sealgate.core.target import escaped
 from sealgate.gateway.http.memory import Fields, Head, HeadMemory
 
 MOST_HEAD_BYTES: Final = 64 * 1024
@@ -29,6 +36,7 @@ _CONTINUE: Final = 100
 _SWITCHING: Final = 101
 _OK: Final = 200
 _FRAMING_LENGTHS: Final = frozenset(map(len, FRAMING))
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]+")
 _UNPRINTABLE: Final = re.compile(rb"[^\t\x20-\x7e\x80-\xff]")
 _VERSIONS: Final = {"0.9": (0, 9), "1.0": (1, 0), "1.1": (1, 1), "2.0": (2, 0)}
 _HTTP_11: Final = (1, 1)
@@ -41,7 +49,7 @@ class _StopError(Exception):
 class Malformed:
     """What came is no HTTP/1.1, or more than is taken; behind a message it is merely more than that.
 
-    `detail` repeats nothing of what came.
+    `detail` repeats nothing of what came, but for one letter of a target.
     """
 
     __slots__ = ("detail", "is_too_large")
@@ -143,10 +151,10 @@ class _Parser:
                 self._held = self._held + len(piece) if len(events) == came else 0
                 if self._held > (_FRAMING_BYTES if self._part == _BODY else MOST_HEAD_BYTES):
                     self._refuse(self.too_large, is_too_large=True)
-            except (_StopError, HttpParserError):
+            except (_StopError, HttpParserError) as error:
                 self._join_parts()
                 if self._part != _OVER:
-                    events.append(self._verdict or Malformed(self.no_http))
+                    events.append(self._verdict or Malformed(self._fault(error, piece)))
                 elif self.reports_surplus:
                     events.append(Malformed(_UNASKED))
                 self._part = _OVER
@@ -155,6 +163,10 @@ class _Parser:
             self._note_raw(data)
         self._events = []
         return events
+
+    def _fault(self, error: Exception, piece: bytes) -> str:  # noqa: ARG002 - for requests
+        """Say what is wrong with a piece at which llhttp stopped."""
+        return self.no_http
 
     def close(self) -> None:
         """Let go of llhttp with what it holds: the two refer to each other, which only the collector sees."""
@@ -277,6 +289,16 @@ class RequestParser(_Parser):
         elif self._length is not None:
             framing = b"Content-Length: %b\r\n" % self._length
         self._llhttp.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
+
+    def _fault(self, error: Exception, piece: bytes) -> str:
+        """Name the character that clients which do not escape put into a target; llhttp takes ASCII alone."""
+        found = _BEYOND_ASCII.search(piece.partition(b"\r\n")[0])
+        if found is None or not isinstance(error, HttpParserInvalidURLError):
+            return self.no_http
+        letter = found[0].decode("utf-8", "ignore")[:1]
+        if not letter.isprintable() or not letter:
+            return "The target has a character beyond ASCII that is not escaped."
+        return f"The target has {letter} unescaped; it is written {escaped(letter.encode())}."
 
     def on_message_begin(self) -> None:
         if self._part != _BODY:

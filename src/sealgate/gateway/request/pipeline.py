@@ -19,9 +19,10 @@ from sealgate.core.attempts import (
 )
 from sealgate.core.policy import Prices
 from sealgate.core.routes import Auth, Lane
+from sealgate.core.target import reached_by_proxy
 from sealgate.core.validity import begin_validity
 from sealgate.errors import Refusal
-from sealgate.gateway.bots import read_body, whole_body
+from sealgate.gateway.bots import own_url, read_body, whole_body
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.keys.key import check_session, sealed_request
@@ -182,6 +183,8 @@ class Pipeline:
         context.trace_id = admission.trace_id(fields)
         asked = admission.asked_by(fields, head.method, head.target, head.version, peer)
         if (ticket := self._tickets.find(asked, fields)) is None:
+            if (exchange := reached_by_proxy(head.method, head.target)) is not None:
+                raise admission.not_a_proxy(head.method, exchange, own_url(request.connection.transport))
             bot = admission.authenticate(fields, head.method, head.version, rules, peer)
             context.bot = bot.name
             ticket = admission.authorise(bot, head.method, head.target, fields, rules)

@@ -73,7 +73,7 @@ def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
         "type": f"urn:sealgate:problem:{refusal.slug}",
         "title": reason.title,
         "status": reason.status,
-        "detail": f"{refusal.detail} {reason.advice}",
+        "detail": f"{refusal.detail} {refusal.advice}",
         "timestamp": datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds"),
         "reason": refusal.slug,
         "request_id": request_id,
@@ -89,7 +89,10 @@ def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
             (b"Retry-After", str(min(math.ceil(refusal.retry_after_s), _LONGEST_S)).encode("ascii"))
         )
     return Reply(
-        reason.status, HTTPStatus(reason.status).phrase, fields, json.dumps(document).encode("ascii")
+        reason.status,
+        refusal.phrase or HTTPStatus(reason.status).phrase,
+        fields,
+        json.dumps(document).encode("ascii"),
     )
 
 
