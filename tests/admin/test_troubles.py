@@ -95,6 +95,17 @@ def test_whose_the_latest_was_and_whether_its_key_had_worked_by_then() -> None:
     assert (record.bot, record.had_worked) == ("", True)
 
 
+@pytest.mark.parametrize("resends", [("nonce",), ()])
+def test_a_request_that_was_sent_again_and_accepted_shows_that_its_key_works(
+    resends: tuple[str, ...],
+) -> None:
+    troubles = Troubles(lambda _: KNOWN)
+    mended = changed(ANSWERED, resends=resends, upstream_errors=(upstream_error("key_invalid", 1.0),))
+    assert mended.conclusion is Conclusion.DONE
+    troubles(Batch([mended]), 1.0)
+    assert troubles.latest()[0].had_worked is bool(resends)
+
+
 def test_the_records_have_a_bound_and_the_oldest_goes(monkeypatch: Any) -> None:
     monkeypatch.setattr(troubles_module, "_MOST", 2)
     troubles = Troubles(lambda _: KNOWN)

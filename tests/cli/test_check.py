@@ -9,10 +9,11 @@ from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import aiohttp
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from core.limits.test_status import kept
 from rig.program import running_program
@@ -21,6 +22,7 @@ from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbo
 from rig.upstream import Act, Received, say
 from rig.verdicts import verdict
 from rig.wire import reply
+from sealgate.cli import main
 from sealgate.cli.checking.local import found_wrong, look_at_reach
 from sealgate.cli.checking.network import judge_running, judge_troubles
 from sealgate.config import load_config
@@ -320,6 +322,28 @@ def kraken(request: Received) -> Act:
     is_signed = request.method == b"POST" and request.head.value(b"API-Sign")
     body = b'{"error": [], "result": {}}' if is_signed else b'{"error": ["EAPI:Invalid key"]}'
     return say(reply(b"200 OK", body, JSON))
+
+
+async def test_a_key_whose_nonces_ran_in_another_unit(tmp_path: Path) -> None:
+    """The copy that the advice asks for is then accepted, with nonces in that unit."""
+    low = b'{"error": ["EAPI:Invalid nonce"]}'
+
+    def act(request: Received) -> Act:
+        nonce = int(parse_qs(request.body.decode()).get("nonce", ["0"])[0])
+        return say(reply(b"200 OK", low, JSON)) if 0 < nonce < 10**15 else kraken(request)
+
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="")
+        setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+        setup.answers(act)
+        [line] = lines_of((await setup.check()).stdout, "fail  keys.main")
+        assert "most likely an earlier program used larger nonces with this key" in line
+        assert "sealgate venues show kraken > mine.toml" in line
+        shown = CliRunner().invoke(main, ["venues", "show", "kraken"]).stdout
+        assert 'nonce = "ms"' in shown
+        copy = setup.write("mine.toml", shown.replace('nonce = "ms"', 'nonce = "us"'))
+        setup.has(VENUE=str(copy))
+        assert "a signed read is accepted" in (await setup.check()).stdout
 
 
 async def dateless(setup: Setup) -> Result:

@@ -484,6 +484,26 @@ def test_an_address_that_is_served_excludes_the_country() -> None:
     assert [weight for weight, *_ in weighed(WITH_COUNTRY, is_served=True)] == [LIKELY, UNLIKELY]
 
 
+@pytest.mark.parametrize(
+    ("unit", "larger", "fix"),
+    [("ms", "microseconds or nanoseconds", 'nonce = "us" or "ns"'), ("us", "nanoseconds", 'nonce = "ns"')],
+)
+def test_a_nonce_that_is_too_low_blames_a_larger_unit_first(unit: str, larger: str, fix: str) -> None:
+    low = of_several(Means.NONCE)
+    larger_unit, other_program = causes_of(low, facts(venue="kraken", nonce=unit))
+    assert larger_unit.weight is LIKELY
+    assert larger_unit.text == f"an earlier program used larger nonces with this key: {larger}"
+    assert f"{fix} in a copy of the venue's file (sealgate venues show kraken > mine.toml)" in larger_unit.fix
+    assert "too low" in larger_unit.evidence
+    assert other_program.weight is POSSIBLE
+
+
+@pytest.mark.parametrize("unit", ["ns", "uuid", ""])
+def test_no_unit_is_larger_than_the_largest(unit: str) -> None:
+    [cause] = causes_of(of_several(Means.NONCE), facts(venue="mine", nonce=unit))
+    assert cause.text.startswith("another program uses the key")
+
+
 def test_a_signature_that_is_one_of_several_things_is_no_witness_against_another() -> None:
     unsure = of_several(Means.SIGNATURE, Means.KEY)
     main, _ = judgement(read(refused("Invalid HMAC signature")), read(unsure, "alt"))

@@ -240,6 +240,14 @@ def test_a_passphrase_that_the_exchange_names_is_blamed_before_the_secret() -> N
     )
 
 
+def test_a_nonce_that_was_never_accepted_blames_a_larger_unit() -> None:
+    """Another program that uses the key at the same time would let some of them pass."""
+    refused = replace(verdict("key_invalid"), means=Means.NONCE, kind="nonce_invalid", advice="Once more.")
+    assert evidence(refused, FRESH) == "the key has not been accepted since the start"
+    assert "larger nonces with this key, such as microseconds: make a new key" in advice(refused, FRESH)
+    assert (evidence(refused, WORKED), advice(refused, WORKED)) == ("", "Once more.")
+
+
 SEVERAL = replace(verdict("permission_missing"), others=(Means.ADDRESS, Means.KEY))
 ELSEWHERE = "the key was accepted for other requests since the start"
 SAW = "the exchange saw the address 203.0.113.5"

@@ -113,7 +113,10 @@ class Troubles:
         if len(self._records) > _MOST:
             self._records.popitem(last=False)
         record.verdict = error.verdict
-        record.bot, record.last_at, record.had_worked = outcome.bot or "", error.at, key in self._has_worked
+        record.bot, record.last_at = outcome.bot or "", error.at
+        # A request that was sent again and then accepted also shows that the exchange accepts the key.
+        was_mended = bool(outcome.resends) and outcome.conclusion is Conclusion.DONE
+        record.had_worked = was_mended or key in self._has_worked
         record.lane, record.worked_at = outcome.lane, None
         record.clock_error_s, record.step_s = error.clock_error_s, error.step_s
         record.count += 1

@@ -28,6 +28,7 @@ _NONCES = {
     "none": b"",
     "ms": b"%d" % _NOW_MS,
     "us": b"%d" % (_NOW_MS * 1000),
+    "ns": b"%d" % (_NOW_MS * 1_000_000),
     "uuid": b"6f1c2f6e-0000-4000-8000-00000000cafe",
 }
 _QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
@@ -47,6 +48,7 @@ _SCOPES = {
 _NONCES_SAID = {
     "ms": "milliseconds; each is higher than the last one of its key",
     "us": "microseconds; each is higher than the last one of its key",
+    "ns": "nanoseconds; each is higher than the last one of its key",
     "uuid": "a random UUID for each request",
 }
 

@@ -20,6 +20,8 @@ _WRAPPING = b"\"'` \t\r\n"
 _OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
 ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
 NOT_SERVED = "the exchange does not serve this address (country?)"
+_UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_LARGER_UNITS = {"ms": ("us", "ns"), "us": ("ns",)}
 _SERVED = "a read without a key was answered"
 _OTHER_SCHEME = "[signing] is not what the exchange takes"
 
@@ -72,7 +74,8 @@ class Facts:
     trade with it. `scheme_is_default`: nobody has set `[signing]`. `path` is what was read, by `method`.
     `venue` names the file that says how requests are signed, "" where that is for the user to find out;
     `wants` are the settings that a key there must have besides its secret. `is_served`: a read that needs no
-    key was answered. `accepted_read` is another read that was accepted with this key, "" without one.
+    key was answered. `accepted_read` is another read that was accepted with this key, "" without one. `nonce`
+    is the unit of its nonces, "" if they are no numbers.
     """
 
     alias: str
@@ -94,6 +97,7 @@ class Facts:
     wants: tuple[str, ...] = ()
     is_served: bool = False
     accepted_read: str = ""
+    nonce: str = ""
 
 
 Causes = Iterator[Cause]
@@ -352,12 +356,32 @@ def _unlisted(_reply: WholeReply, _facts: Facts) -> Causes:
     yield Cause(Weight.POSSIBLE, cause, "compare base_url with the exchange's documents")
 
 
+def _nonce(_reply: WholeReply, facts: Facts) -> Causes:
+    """Explain a nonce that is too low although it is the present time."""
+    if larger := _LARGER_UNITS.get(facts.nonce):
+        copy = f"a copy of the venue's file (sealgate venues show {facts.venue} > mine.toml)"
+        units = " or ".join(f'"{unit}"' for unit in larger)
+        names = " or ".join(map(_UNITS.__getitem__, larger))
+        yield Cause(
+            Weight.LIKELY,
+            f"an earlier program used larger nonces with this key: {names}",
+            f"make a new key, or set nonce = {units} in {copy}",
+            f"the present time in {_UNITS[facts.nonce]} is too low",
+        )
+    yield Cause(
+        Weight.POSSIBLE,
+        "another program uses the key, or did so with a clock that was ahead",
+        "give each program a key of its own",
+    )
+
+
 def _country(_reply: WholeReply, _facts: Facts) -> Causes:
     yield Cause(Weight.LIKELY, NOT_SERVED, ASK_WHETHER_SERVED)
 
 
 _BY_MEANS: dict[Means, Callable[[WholeReply, Facts], Causes]] = {
     Means.TIMESTAMP: _timestamp,
+    Means.NONCE: _nonce,
     Means.SIGNATURE: _signature,
     Means.KEY: _key_unknown,
     Means.ADDRESS: _address,

@@ -10,6 +10,10 @@ from typing import NamedTuple
 from sealgate.core.venues.replies import Means, Verdict
 
 _PASSPHRASE = "passphrase"  # noqa: S105 - in the exchange's own words
+LARGER_NONCES = (
+    "Most likely an earlier program used larger nonces with this key, such as microseconds: make a new key, "
+    "or set a larger unit (`nonce`) in a copy of the venue's file."
+)
 _FINE_MS = 1000  # well within any recv_window
 
 
@@ -34,6 +38,8 @@ def evidence(verdict: Verdict, known: Known) -> str:
         return "; ".join(filter(None, (_one_of_several(verdict, known), _address(verdict))))
     if verdict.means is Means.ADDRESS:
         return _address(verdict)
+    if verdict.means is Means.NONCE and not known.has_worked:
+        return "the key has not been accepted since the start"
     if verdict.means is Means.SIGNATURE and _PASSPHRASE in verdict.words.lower():
         return f"{_clock(known)}, the exchange names the passphrase: most likely that is wrong"
     explain = _EVIDENCE.get(verdict.kind)
@@ -44,6 +50,8 @@ def advice(verdict: Verdict, known: Known) -> str:
     """Return what to do about an error."""
     if verdict.means is Means.TIMESTAMP and known.step_s is not None:
         return "Nothing to do: the gateway follows the exchange's clock."
+    if verdict.means is Means.NONCE and not known.has_worked:
+        return LARGER_NONCES
     return verdict.advice
 
 

@@ -266,6 +266,7 @@ def test_nonces_rise_also_where_the_clock_does_not() -> None:
     assert next_nonce("ms", NOW_MS, 0) == NOW_MS
     assert next_nonce("ms", NOW_MS, NOW_MS) == NOW_MS + 1
     assert next_nonce("us", NOW_MS, NOW_MS) == NOW_MS * 1000
+    assert next_nonce("ns", NOW_MS, NOW_MS * 1000) == NOW_MS * 1_000_000
 
 
 @pytest.mark.parametrize(("kind", "per_ms"), [("ms", 1), ("us", 1000)])

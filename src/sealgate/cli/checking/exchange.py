@@ -286,5 +286,6 @@ class Exchange:
             path=target.path,
             venue="" if is_scheme_open(config.venue) else venue_text(config.venue),
             is_served=self._is_served,
+            nonce=key.sealer.scheme.nonce,
             wants=tuple(name for name in ("passphrase", "uid") if config.venue.signing.needs(name)),
         )

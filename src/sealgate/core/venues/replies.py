@@ -101,7 +101,7 @@ _ADVICE = {
     Means.LIMITED: "Nothing to do: requests pause, then continue below the learned limit.",
     Means.BANNED: "The exchange has locked out this address or key for a while: the gateway waits.",
     Means.TIMESTAMP: "The gateway synchronizes and sends once more. If it persists, check `recv_window_ms`.",
-    Means.NONCE: "The gateway sends it once more, higher. If it persists, another program uses this key.",
+    Means.NONCE: "The gateway sends it once more, higher. If it persists, others use the key, or did before.",
     Means.SIGNATURE: "Check that the secret, and the passphrase if there is one, belong to this key.",
     Means.KEY: "Compare `api_key` with the exchange's list: it may be mistyped, revoked or expired.",
     Means.ADDRESS: "Add this machine's public address to the key's list at the exchange.",

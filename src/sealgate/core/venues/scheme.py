@@ -44,7 +44,7 @@ _INNER, _OUTER = 0x36, 0x5C  # RFC 2104 section 2
 _FINGERPRINT = b"sealgate: fingerprint of a secret"
 
 DIGESTS = ("sha256", "sha384", "sha512")
-NONCES = ("none", "ms", "us", "uuid")
+NONCES = ("none", "ms", "us", "ns", "uuid")
 # What the exchange takes: "rising" ones alone, or each that it has not seen yet.
 NONCE_ORDERS = ("rising", "any")
 
