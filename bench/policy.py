@@ -72,7 +72,7 @@ def main() -> None:
     def admit(side: bytes = b"buy") -> object:
         return guard.admit(route, TARGET, HEAD, body(side), next(numbers) * 1e-3)
 
-    prices.learn(("", b""), PRICES, price_list(50))
+    prices.learn(("", b""), PRICES, price_list(50), now=0.0)
     made = fastest_us(body, times)
     print("of a bot with a policy of all rules, no two orders alike:")
     for side in (b"buy", b"sell"):
@@ -82,7 +82,7 @@ def main() -> None:
         replied = price_list(symbols)
 
         def admit_first(replied: bytes = replied) -> object:
-            prices.learn(("", b""), PRICES, replied)
+            prices.learn(("", b""), PRICES, replied, now=0.0)
             return admit(b"sell")
 
         first = fastest_us(admit_first, max(1, times // symbols)) - made
@@ -98,7 +98,7 @@ def main() -> None:
         )
         print(f"  a new head of {method} {path} is admitted in {alone:.2f} and {besides:.2f} us")
     replied = price_list(2500)
-    learned = fastest_us(lambda: prices.learn(("", b""), PRICES, replied), times)
+    learned = fastest_us(lambda: prices.learn(("", b""), PRICES, replied, now=0.0), times)
     print(f"  each reply to GET /prices, here of 2500 prices: 0 and {learned:.2f} us")
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import sys
 from contextlib import closing
@@ -26,6 +27,7 @@ from sealgate.cli import main
 from sealgate.cli.checking.local import found_wrong, look_at_reach
 from sealgate.cli.checking.network import judge_running, judge_troubles
 from sealgate.config import load_config
+from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.core.findings import Level, fail, warn
 from sealgate.core.key_breaker import MANY_MISMATCHES
 from sealgate.gateway.journal.file import Lock, connect, prepare
@@ -466,12 +468,18 @@ async def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes(tm
     assert "POST /v5/asset/withdraw/create" in lines_of(result.stdout, "warn  bots.grid.policy")[0]
 
 
-async def test_a_policy_with_max_notional_says_what_a_bot_must_read_for_it(tmp_path: Path) -> None:
+async def test_a_policy_with_max_notional_says_what_is_read_for_it(tmp_path: Path) -> None:
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
     setup.has(BOTS__GRID__POLICY__MAX_NOTIONAL="100")
-    [line, _] = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
+    line, *_ = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
+    assert "for all but limit buys, the gateway reads prices: GET /v5/market/tickers?category=spot" in line
+    venue = venue_source(built_in_venue("bybit"))
+    own = re.sub(r"\nprices = \[ .*?\n\]", "", venue, flags=re.DOTALL)
+    assert own != venue
+    setup.has(VENUE=str(setup.write("own.toml", own)))
+    line, *_ = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
     assert line.endswith("for all but limit buys, a bot must have read GET /v5/market/tickers")
 
 

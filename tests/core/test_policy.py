@@ -344,7 +344,7 @@ def test_prices_are_those_of_the_exchange_that_said_them() -> None:
     guard, other = (memory.guard("grid", policy, exchange) for exchange in ("https://x", "https://y"))
     with pytest.raises(Refusal, match="no price"):
         admitted(guard, b'{"s": "BTC", "q": 1}')
-    memory.prices["https://x"].learn(LIST, SYMBOL_PRICE, says(5))
+    memory.prices["https://x"].learn(LIST, SYMBOL_PRICE, says(5), now=0.0)
     assert admitted(guard, b'{"s": "BTC", "q": 2}')
     with pytest.raises(Refusal, match="no price"):
         admitted(other, b'{"s": "BTC", "q": 1}')
@@ -352,15 +352,15 @@ def test_prices_are_those_of_the_exchange_that_said_them() -> None:
 
 def test_the_last_price_counts_whatever_its_request_and_its_coding() -> None:
     prices = Prices()
-    assert prices.last("BTC") is None
-    prices.learn(LIST, SYMBOL_PRICE, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]')
-    prices.learn(ONE, SYMBOL_PRICE, says(6))
-    assert (prices.last("BTC"), prices.last("ETH")) == (D(6), D(1))
-    prices.learn(ONE, SYMBOL_PRICE, says(7))
-    prices.learn(LIST, SYMBOL_PRICE, gzip.compress(b'[{"s": "BTC", "p": 8}]'), b"gzip")
-    assert (prices.last("BTC"), prices.last("ETH")) == (D(8), D(1))
-    prices.learn(ONE, SYMBOL_PRICE, b"")  # as the reply to a HEAD
-    assert prices.last("BTC") == D(8)
+    assert prices.last("BTC", 0.0) is None
+    prices.learn(LIST, SYMBOL_PRICE, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]', now=0.0)
+    prices.learn(ONE, SYMBOL_PRICE, says(6), now=0.0)
+    assert (prices.last("BTC", 0.0), prices.last("ETH", 0.0)) == (D(6), D(1))
+    prices.learn(ONE, SYMBOL_PRICE, says(7), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, gzip.compress(b'[{"s": "BTC", "p": 8}]'), b"gzip", now=0.0)
+    assert (prices.last("BTC", 0.0), prices.last("ETH", 0.0)) == (D(8), D(1))
+    prices.learn(ONE, SYMBOL_PRICE, b"", now=0.0)  # as the reply to a HEAD
+    assert prices.last("BTC", 0.0) == D(8)
     assert prices.new_faults() == []
 
 
@@ -382,27 +382,27 @@ def test_a_reply_that_cannot_be_read_takes_back_what_its_request_said(
     body: bytes | None, coding: bytes | None, *, is_asked_between: bool
 ) -> None:
     prices = Prices()
-    prices.learn(ONE, SYMBOL_PRICE, says(1, "ETH"))
-    prices.learn(LIST, SYMBOL_PRICE, says(5))
+    prices.learn(ONE, SYMBOL_PRICE, says(1, "ETH"), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, says(5), now=0.0)
     if is_asked_between:
-        assert prices.last("BTC") == D(5)
-        prices.learn(LIST, SYMBOL_PRICE, says(6))
-    prices.learn(LIST, SYMBOL_PRICE, body, coding)
-    assert (prices.last("BTC"), prices.last("ETH")) == (None, D(1))
+        assert prices.last("BTC", 0.0) == D(5)
+        prices.learn(LIST, SYMBOL_PRICE, says(6), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, body, coding, now=0.0)
+    assert (prices.last("BTC", 0.0), prices.last("ETH", 0.0)) == (None, D(1))
     assert (prices.new_faults(), prices.new_faults()) == (["/prices"], [])
-    prices.learn(LIST, SYMBOL_PRICE, body, coding)
-    assert (prices.last("BTC"), prices.new_faults()) == (None, [])
-    prices.learn(LIST, SYMBOL_PRICE, says(7))
-    assert prices.last("BTC") == D(7)
+    prices.learn(LIST, SYMBOL_PRICE, body, coding, now=0.0)
+    assert (prices.last("BTC", 0.0), prices.new_faults()) == (None, [])
+    prices.learn(LIST, SYMBOL_PRICE, says(7), now=0.0)
+    assert prices.last("BTC", 0.0) == D(7)
 
 
 def test_a_reply_that_is_too_long_brings_no_older_price_of_another_request_back() -> None:
     prices = Prices()
-    prices.learn(ONE, SYMBOL_PRICE, says(5))
-    assert prices.last("BTC") == D(5)
-    prices.learn(LIST, SYMBOL_PRICE, says(6))
-    prices.learn(LIST, SYMBOL_PRICE, None)
-    assert prices.last("BTC") is None
+    prices.learn(ONE, SYMBOL_PRICE, says(5), now=0.0)
+    assert prices.last("BTC", 0.0) == D(5)
+    prices.learn(LIST, SYMBOL_PRICE, says(6), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, None, now=0.0)
+    assert prices.last("BTC", 0.0) is None
 
 
 def test_replies_with_prices_take_bounded_room_while_no_order_asks() -> None:
@@ -410,24 +410,70 @@ def test_replies_with_prices_take_bounded_room_while_no_order_asks() -> None:
     tracemalloc.start()
     try:
         for number in range(300):
-            prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(number) + b" " * 10_000)
+            prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(number) + b" " * 10_000, now=0.0)
         assert tracemalloc.get_traced_memory()[0] < 1_000_000
     finally:
         tracemalloc.stop()
-    assert prices.last("BTC") == D(299)
+    assert prices.last("BTC", 0.0) == D(299)
 
 
 def test_prices_take_bounded_room_and_those_that_are_read_again_stay() -> None:
     prices = Prices()
     for number in range(10_020):
-        prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(1, f"S{number}"))
+        prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(1, f"S{number}"), now=0.0)
         if not number % 1000:
-            prices.learn(("/0", b""), SYMBOL_PRICE, says(2, "S0"))
-    assert [prices.last(name) for name in ("S0", "S20", "S21")] == [D(2), None, D(1)]
+            prices.learn(("/0", b""), SYMBOL_PRICE, says(2, "S0"), now=0.0)
+    assert [prices.last(name, 0.0) for name in ("S0", "S20", "S21")] == [D(2), None, D(1)]
     for number in range(1, 41):
-        prices.learn((f"/{number}", b""), SYMBOL_PRICE, None)
-    assert prices.last("S0") == D(2)
+        prices.learn((f"/{number}", b""), SYMBOL_PRICE, None, now=0.0)
+    assert prices.last("S0", 0.0) == D(2)
     assert len(prices.new_faults()) == 16
+
+
+def test_a_price_is_trusted_for_an_hour() -> None:
+    memory = PolicyMemory()
+    guard, prices = memory.guard("grid", Policy(max_notional=D(10)), "https://x"), memory.prices["https://x"]
+    prices.learn(LIST, SYMBOL_PRICE, says(5), now=100.0)
+    assert prices.last("BTC", 3700.0) == D(5)
+    assert prices.last("BTC", 3700.1) is None
+    order = b'{"s": "BTC", "q": 1}'
+    assert guard.admit(ROUTE, TARGET, Head({}, b""), order, 3700.0)
+    with pytest.raises(Refusal, match="within the last hour"):
+        guard.admit(ROUTE, TARGET, Head({}, b""), order, 3701.0)
+
+
+def test_prices_that_orders_asked_for_outlive_a_restart_with_their_age() -> None:
+    prices, later = Prices(), Prices()
+    prices.learn(LIST, SYMBOL_PRICE, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]', now=100.0)
+    assert prices.kept(150.0) == {}
+    assert (prices.last("BTC", 150.0), prices.last("XRP", 150.0)) == (D(5), None)
+    assert prices.kept(160.0) == {"BTC": ("5", 60.0)}
+    later.restore(
+        {**prices.kept(160.0), "OLD": ("7", 4000.0), "BAD": ("x", 0.0), "SOON": ("8", -9.0)}, 1000.0
+    )
+    found = {symbol: later.last(symbol, 1000.0) for symbol in ("BTC", "OLD", "BAD", "SOON", "ETH")}
+    assert found == {"BTC": D(5), "OLD": None, "BAD": None, "SOON": D(8), "ETH": None}
+    assert later.last("SOON", 4601.0) is None  # its age is not below zero
+    later.learn(LIST, SYMBOL_PRICE, says(6), now=1001.0)
+    assert later.last("BTC", 1001.0) == D(6)
+
+
+def test_a_price_is_fresh_for_a_minute_and_a_reply_is_looked_into_only_where_none_is() -> None:
+    prices = Prices()
+    assert not prices.is_fresh("BTC", 100.0)
+    prices.learn(LIST, SYMBOL_PRICE, says(5), now=100.0)
+    assert prices.is_fresh("BTC", 159.9)
+    prices.learn(LIST, SYMBOL_PRICE, says(6), now=159.0)
+    assert prices.is_fresh("BTC", 160.0)
+    assert not prices.is_fresh("BTC", 219.0)
+
+
+def test_symbols_that_orders_asked_for_take_bounded_room_and_the_latest_stay() -> None:
+    prices = Prices()
+    for number in range(80):
+        assert prices.last(f"S{number}", 0.0) is None
+        prices.last("S0", 0.0)
+    assert (len(prices.wanted), "S0" in prices.wanted, "S79" in prices.wanted) == (50, True, True)
 
 
 @pytest.mark.parametrize(

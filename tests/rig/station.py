@@ -115,11 +115,12 @@ async def running_station(
     *,
     synced: bool = True,
     tries_keys: bool = False,
+    reads_prices: bool = False,
     **tables: Any,
 ) -> AsyncIterator[Station]:
     """Run a gateway before an upstream; return when its clock has a first sample.
 
-    Unless `tries_keys`, what arrives is what the test sends, on a slow machine, too.
+    Unless `tries_keys` and `reads_prices`, what arrives is what the test sends, on a slow machine, too.
     """
     outcomes = Outcomes()
     config = make_config(upstream.base_url, **tables)
@@ -127,6 +128,10 @@ async def running_station(
         station = Station(gateway, upstream, outcomes)
         if not tries_keys:
             gateway.services.untried.clear()
+        if not reads_prices:
+            work = gateway.services.work(gateway.pipeline)
+            work.pop(gateway.pipeline, None)
+            gateway.services.background.follow(work)
         if synced:
             await station.until(lambda: gateway.status().clock.offset_s is not None)
         yield station

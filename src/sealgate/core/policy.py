@@ -56,6 +56,12 @@ class Policy:
         """The settings that refuse something."""
         return tuple(name for name in RULES if getattr(self, name))
 
+    @property
+    def named_symbols(self) -> frozenset[str]:
+        """The symbols that its orders may have, as far as it names any."""
+        sizes = self.max_size if isinstance(self.max_size, Mapping) else {}
+        return self.symbols or frozenset(sizes)
+
     def lacks(self, shape: OrderShape | None) -> str | None:
         """Return the setting that cannot be judged where orders have this shape, None if all can.
 
@@ -129,8 +135,8 @@ def _check_notional(most: Decimal, order: OrderTerms, last_price: LastPrice) -> 
 
 _NO_PRICE = (
     "only a limit buy is measured by its own price; for all others the market's is needed, and no price of "
-    "this symbol came through the gateway yet, or the last reply with one could not be read; let a bot read "
-    "the exchange's prices through the gateway"
+    "this symbol came through the gateway within the last hour, or the last reply with one could not be "
+    "read; let a bot read the exchange's prices through the gateway"
 )
 
 
@@ -215,8 +221,7 @@ class Usage:
 
 def words(policy: Policy) -> str:
     """Say what a bot may order, in one sentence."""
-    size = policy.max_size
-    symbols = policy.symbols or (size if isinstance(size, Mapping) else None)
+    size, symbols = policy.max_size, policy.named_symbols
     may = "reduce-only orders" if policy.reduce_only else "orders"
     parts = [f"{may} in {_listed(symbols) if symbols else 'any symbol'}"]
     if isinstance(size, Mapping):
@@ -250,15 +255,23 @@ class Prices:
     A reply is only kept, unless a later one to the same request replaces it, until an order asks for a price.
     So reads cost nothing more, and the bots that poll prices need not be those that have a policy. A reply
     that cannot be read takes back what its request taught before: nobody knows any more what the price is.
+    One that is older than an hour is none. `wanted` are the symbols that orders asked for, the latest last.
     """
 
     def __init__(self) -> None:
-        self._unread: dict[PriceRequest, tuple[PriceShape, bytes | None, bytes | None]] = {}
-        self._texts: dict[str, tuple[str, PriceRequest]] = {}  # the one seen last is the last
+        self._unread: dict[PriceRequest, tuple[PriceShape, bytes | None, bytes | None, float]] = {}
+        self._texts: dict[str, tuple[str, PriceRequest, float]] = {}  # the one seen last is the last
+        self.wanted: dict[str, None] = {}
         self._faults: dict[PriceRequest, bool] = {}  # whether it was reported
 
     def learn(
-        self, request: PriceRequest, shape: PriceShape, body: bytes | None, coding: bytes | None = None
+        self,
+        request: PriceRequest,
+        shape: PriceShape,
+        body: bytes | None,
+        coding: bytes | None = None,
+        *,
+        now: float,
     ) -> None:
         """Take in a reply that says that all is well; `coding` is its Content-Encoding.
 
@@ -270,18 +283,48 @@ class Prices:
             body = None
         replaced = self._unread.get(request)
         if body is None and replaced is not None and replaced[1] is not None:
-            self._read()  # so that none that is older still takes its place
+            self.read()  # so that none that is older still takes its place
         self._unread.pop(request, None)
-        self._unread[request] = shape, body, coding
+        self._unread[request] = shape, body, coding, now
         if len(self._unread) > _MOST_UNREAD:
-            self._read()
+            self.read()
 
-    def last(self, symbol: str) -> Decimal | None:
-        """Return the last price of a symbol, None where there is none."""
+    def last(self, symbol: str, now: float) -> Decimal | None:
+        """Return the last price of a symbol for an order, None where there is none that may be trusted."""
         if self._unread:
-            self._read()
+            self.read()
+        if symbol not in self.wanted and len(self.wanted) >= _MOST_WANTED:
+            del self.wanted[next(iter(self.wanted))]
+        self.wanted.pop(symbol, None)
+        self.wanted[symbol] = None
         known = self._texts.get(symbol)
-        return None if known is None else read_price(known[0])
+        return None if known is None or now - known[2] > _TRUSTED_S else read_price(known[0])
+
+    def is_fresh(self, symbol: str, now: float) -> bool:
+        """Ask whether a price of a symbol came within the last minute."""
+        if self._came_at(symbol) <= now - FRESH_S and self._unread:
+            self.read()
+        return self._came_at(symbol) > now - FRESH_S
+
+    def kept(self, now: float) -> dict[str, tuple[str, float]]:
+        """Return the prices that orders asked for, and how many seconds old each is, to outlive a restart."""
+        if self._unread and self.wanted:
+            self.read()
+        return {
+            symbol: (self._texts[symbol][0], now - self._texts[symbol][2])
+            for symbol in self.wanted
+            if symbol in self._texts
+        }
+
+    def restore(self, kept: Mapping[str, tuple[str, float]], now: float) -> None:
+        """Start from what was kept, before the first reply; what is damaged is never a price."""
+        for symbol, (text, age_s) in kept.items():
+            self.wanted[symbol] = None
+            self._texts[symbol] = text, _KEPT, now - max(0.0, age_s)
+
+    def _came_at(self, symbol: str) -> float:
+        known = self._texts.get(symbol)
+        return -math.inf if known is None else known[2]
 
     def new_faults(self) -> list[str]:
         """Return the paths of requests whose replies could not be read, each request once."""
@@ -289,8 +332,9 @@ class Prices:
         self._faults |= dict.fromkeys(new, True)
         return [target.partition("?")[0] for target, _ in new]
 
-    def _read(self) -> None:
-        for request, (shape, body, coding) in self._unread.items():
+    def read(self) -> None:
+        """Look for prices in the replies that were only kept so far."""
+        for request, (shape, body, coding, came_at) in self._unread.items():
             plain = None if body is None else unpacked(body, coding, _LONGEST_PRICES)
             found = {} if plain is None or len(plain) > _LONGEST_PRICES else read_prices(shape, plain)
             if not found:
@@ -299,7 +343,7 @@ class Prices:
                     self._faults.setdefault(request, False)
             for symbol, text in found.items():
                 self._texts.pop(symbol, None)
-                self._texts[symbol] = text, request
+                self._texts[symbol] = text, request, came_at
         self._unread.clear()
         for symbol in list(self._texts)[:-_MOST_PRICES]:
             del self._texts[symbol]
@@ -308,6 +352,13 @@ class Prices:
 _LONGEST_PRICES = 256 * 1024  # bytes, unpacked: 5,000 symbols, which take some milliseconds
 _MOST_UNREAD = 16
 _MOST_PRICES = 10_000
+_MOST_WANTED = 50  # symbols whose prices are read and kept for the orders to come
+_TRUSTED_S = 3600.0
+_KEPT = (
+    "",
+    b"",
+)  # the request of a price that outlived a restart: no reply takes it back, a later one replaces it
+FRESH_S = 60.0
 
 
 class Guard:
@@ -327,7 +378,7 @@ class Guard:
         try:
             shape = _judgeable(self.policy, route, target)
             orders = read_orders(shape, target.query, body, head)
-            judge(self.policy, orders, self._prices.last)
+            judge(self.policy, orders, lambda symbol: self._prices.last(symbol, now))
             return self.usage.count(self.policy, len(orders), now)
         except UnreadableError as error:
             rule, why = "body", f"the order cannot be judged: {error}"

@@ -528,6 +528,12 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
             ('[clock]\nfield = "data"', "6: field = 'data' is not a JSON pointer such as /data/0/ts"),
             ('[limits]\nscope = "user"', "6: scope = 'user' is unknown; it may be key, account, address"),
             ('[limits]\nknown = ["20"]', "6: '20' in known is not a limit such as 1200/60s"),
+            (
+                '[reads]\nprices = "/p?s={name}"',
+                "6: '/p?s={name}' is not a read such as /v1/price?symbol={symbol}",
+            ),
+            ('[reads]\nprices = ["p"]', "6: 'p' is not a read such as"),
+            ('[reads]\nprices = "/p"', "6: '/p' in prices is no GET of [[routes]] that has prices"),
             ("[limits]\ncounters = [1]", "6: counters must be a list of tables"),
             (
                 '[[routes]]\nmatch = "GET /a"\n[[routes]]\nmatch = "GTE /a"',
@@ -588,6 +594,14 @@ def test_a_broken_file_is_refused_in_one_line_with_its_place(text: str, error: s
         read_venue("mine.toml", text)
     assert str(raised.value).startswith(f"mine.toml:{error}")
     assert "\n" not in str(raised.value)
+
+
+def test_the_reads_of_prices_are_those_of_the_file_under_the_prefix_that_is_set() -> None:
+    prices = '[[routes]]\nmatch = "GET /x/p/{s}"\nauth = "open"\nprices = { symbol = "/s", price = "/p" }'
+    text = f'prefix = "/x"\n{LEAST}{HEADERS}[reads]\nprices = "/x/p/{{symbol}}"\n{prices}'
+    venue = read_venue("mine.toml", text)
+    assert venue.price_reads == ("/x/p/{symbol}",)
+    assert venue.overridden(prefix="/y").price_reads == ("/y/p/{symbol}",)
 
 
 ADDS = (

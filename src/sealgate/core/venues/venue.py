@@ -10,7 +10,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from sealgate.core.order_terms import OrderShape, Path, PriceShape, Rows, steps
-from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
+from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
 from sealgate.core.venues.document import FIELD_NAME, POINTER, Document, Table, VenueError
 from sealgate.core.venues.replies import MOMENTS, REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
@@ -25,6 +25,7 @@ _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
 _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
 _TEMPLATE = re.compile(r"(/(\*\*|[\w.\-:=,]+|[\w.\-:=,]*\{\w+\}[\w.\-:=,]*))+/?", re.ASCII)
 _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
+_PRICE_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&{{}}]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
@@ -82,6 +83,7 @@ class Venue:
     limits: LimitRules
     signed_read: str
     key_list: str
+    price_reads: tuple[str, ...]
     routes: tuple[RouteRow, ...]
     replies: Judge
 
@@ -165,7 +167,15 @@ class Venue:
         signed_read, key_list = (
             path and kept + path.removeprefix(self.prefix) for path in (self.signed_read, self.key_list)
         )
-        return replace(self, signing=changed, prefix=kept, signed_read=signed_read, key_list=key_list)
+        price_reads = tuple(kept + path.removeprefix(self.prefix) for path in self.price_reads)
+        return replace(
+            self,
+            signing=changed,
+            prefix=kept,
+            signed_read=signed_read,
+            key_list=key_list,
+            price_reads=price_reads,
+        )
 
 
 def _with_path(text: Template, signed: str) -> Template:
@@ -181,7 +191,8 @@ def read_venue(file: str, text: str) -> Venue:
     whole = Table(document, (), document.data, (*_KEYS, *_TABLES))
     prefix = whole.checked("prefix", _PATH, "a path such as /v1", "")
     clock = whole.table("clock", ("path", "field"))
-    reads = whole.table("reads", ("signed", "keys"))
+    reads = whole.table("reads", ("signed", "keys", "prices"))
+    routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
     return Venue(
         file=file,
         name=whole.checked("name", _NAME, "a name such as my-venue"),
@@ -198,13 +209,26 @@ def read_venue(file: str, text: str) -> Venue:
         limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
         signed_read=reads.checked("signed", _READ, "a path such as /v1/time", ""),
         key_list=reads.checked("keys", _PATH, "a path such as /v1/time", ""),
-        routes=(*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix)),
+        price_reads=_price_reads(reads, routes, prefix),
+        routes=routes,
         replies=Judge(
             read_rules(whole.tables("replies", REPLY_KEYS)),
             _pointers(whole, "words"),
             _pointers(whole, "order_ids"),
         ),
     )
+
+
+def _price_reads(reads: Table, routes: tuple[RouteRow, ...], prefix: str) -> tuple[str, ...]:
+    table = RouteTable(routes)
+    for target in reads.texts("prices"):
+        path = target.partition("?")[0].replace("{symbol}", "x")
+        is_read = _PRICE_READ.fullmatch(target) and path.startswith(f"{prefix}/")
+        if not is_read or re.findall(r"[{}]", target.replace("{symbol}", "", 1)):
+            raise reads.error("prices", f"{target!r} is not a read such as /v1/price?symbol={{symbol}}")
+        if table.find("GET", path[len(prefix) :]).prices is None:
+            raise reads.error("prices", f"{target!r} in prices is no GET of [[routes]] that has prices")
+    return reads.texts("prices")
 
 
 def _pointers(whole: Table, key: str) -> tuple[str, ...]:

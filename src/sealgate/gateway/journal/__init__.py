@@ -6,7 +6,7 @@ last second, never the file; syncing each would put a disk's latency before ever
 """
 
 from sealgate.gateway.journal.file import JournalError
-from sealgate.gateway.journal.learned import HaltsTable, LimitsKeeper, LimitsTable
+from sealgate.gateway.journal.learned import HaltsTable, LimitsKeeper, LimitsTable, PricesKeeper
 from sealgate.gateway.journal.ledger import Keeping
 from sealgate.gateway.journal.nonces import NoncesKeeper, NoncesTable
 from sealgate.gateway.journal.order_journal import OrderJournal
@@ -22,4 +22,5 @@ __all__ = [
     "NoncesTable",
     "Order",
     "OrderJournal",
+    "PricesKeeper",
 ]

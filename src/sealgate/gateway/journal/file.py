@@ -12,8 +12,9 @@ from pathlib import Path
 
 from sealgate.gateway.platform.paths import WRITABLE_BY_OTHERS, foreign, is_trusted, way_fault
 
-# 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies, 6 counted unsent
-VERSION = 7
+# 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies, 6 counted unsent,
+# 7 had no prices
+VERSION = 8
 
 # The columns of `orders`: first those of `Order`, in its order, then how it ended.
 ORDERS = {
@@ -72,6 +73,9 @@ END;
 
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS prices (
+    exchange TEXT, symbol TEXT, price TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (exchange, symbol)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS nonces (place TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS halts ({", ".join((_HALTS, *_HALTED_BY))}) STRICT;
 CREATE TABLE IF NOT EXISTS orders ({", ".join(map(" ".join, ORDERS.items()))}) STRICT;

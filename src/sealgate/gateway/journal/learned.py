@@ -1,4 +1,4 @@
-"""What outlives a restart beside the orders: what was learned of each key's limit, and halts.
+"""What outlives a restart beside the orders: what was learned of each key's limit, prices, and halts.
 
 Writing is done in a thread, because a disk may be slow; a disk that refuses costs the memory of the limits,
 never a request.
@@ -16,6 +16,7 @@ import structlog
 
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.limits.memory import Snapshot, is_limit
+from sealgate.core.policy import Prices
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import (
     VERSION,
@@ -127,6 +128,58 @@ class LimitsKeeper:
             await asyncio.to_thread(self._table.keep, learned, self._system.wall())
         except sqlite3.Error as error:
             log.warning("journal_not_written", cause=str(error), fix="free space, or check journal.file")
+
+
+class PricesKeeper:
+    """Writes the prices that policies need from time to time, and once more at the end.
+
+    `prices` are those of each exchange; one that a reload adds is kept, too.
+    """
+
+    def __init__(self, file: Path, prices: dict[str, Prices], system: System) -> None:
+        self._file = file
+        self._prices = prices
+        self._system = system
+
+    def recall(self) -> None:
+        """Let the exchanges' prices start from what was kept; blocks. What cannot be read is logged."""
+        kept: dict[str, dict[str, tuple[str, float]]] = {}
+        wall = self._system.wall()
+        try:
+            with closing(connect(self._file)) as database:
+                for exchange, symbol, price, at in database.execute("SELECT * FROM prices"):
+                    kept.setdefault(exchange, {})[symbol] = price, wall - at
+        except sqlite3.Error as error:
+            log.warning("journal_not_read", cause=str(error), fix=UNREAD_FIX)
+        for exchange, prices in kept.items():
+            if exchange in self._prices:
+                self._prices[exchange].restore(prices, self._system.now())
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await self._system.sleep(_INTERVAL_S)
+            await self.keep()
+
+    async def keep(self) -> None:
+        """Write now; a disk that refuses is logged."""
+        now, wall = self._system.now(), self._system.wall()
+        rows = [
+            (exchange, symbol, text, wall - age_s)
+            for exchange, prices in self._prices.items()
+            for symbol, (text, age_s) in prices.kept(now).items()
+        ]
+        if not rows:  # what the file has is not trusted for longer than an hour
+            return
+        try:
+            await asyncio.to_thread(self._write, rows)
+        except sqlite3.Error as error:
+            log.warning("journal_not_written", cause=str(error), fix="free space, or check journal.file")
+
+    def _write(self, rows: Iterable[tuple[str, str, str, float]]) -> None:
+        with closing(connect(self._file)) as database, database:
+            database.execute("DELETE FROM prices")
+            database.executemany("INSERT INTO prices VALUES (?, ?, ?, ?)", rows)
 
 
 class HaltsTable:

@@ -487,7 +487,8 @@ def _learn_prices(
     shape = ticket.route.prices
     if shape is not None and context.shared is None and answer.is_success:
         replied = answer.body if answer.remainder is None else None
-        prices.learn((ticket.target.raw, body), shape, replied, answer.head.content_coding)
+        coding = answer.head.content_coding
+        prices.learn((ticket.target.raw, body), shape, replied, coding, now=context.sent_at)
     for path in prices.new_faults():
         log.warning("prices_not_read", path=path, fix=_FEWER_PRICES)
 

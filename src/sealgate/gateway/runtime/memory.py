@@ -1,6 +1,6 @@
 """What outlives every generation and, with a journal, the process.
 
-That is orders, keyed replies, halts, learned limits, and which nonces may be used up.
+That is orders, keyed replies, halts, learned limits, prices, and which nonces may be used up.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from sealgate.gateway.journal import (
     NoncesKeeper,
     NoncesTable,
     OrderJournal,
+    PricesKeeper,
 )
 from sealgate.gateway.journal.marks import Marks, places
 from sealgate.gateway.journal.order_journal import MOST_REPLAYS
@@ -68,6 +69,15 @@ def build_keeper(config: Config, generation: Generation, system: System) -> Limi
     followed = subjects(generation)
     restore(followed, keeper.recall(followed))
     keeper.follow(followed)
+    return keeper
+
+
+def build_prices_keeper(config: Config, policies: PolicyMemory, system: System) -> PricesKeeper | None:
+    """Let the prices that policies need start from what the journal has; `build_books` made the file."""
+    if config.journal.file is None:
+        return None
+    keeper = PricesKeeper(config.journal.file, policies.prices, system)
+    keeper.recall()
     return keeper
 
 

@@ -102,6 +102,9 @@ def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, F
     elif policy.max_notional is not None and not (prices := list(_price_routes(config))):
         gap = f"only buys with a limit {can} pass: {file} names no prices for max_notional"
         orders = warn(area, f"{may}; {gap}", "if the bot sends others, leave out max_notional")
+    elif policy.max_notional is not None and (reads := config.venue.price_reads):
+        asked = " and ".join(f"GET {read}" for read in reads)
+        orders = ok(area, f"{may}; for all but limit buys, the gateway reads prices: {asked}")
     elif policy.max_notional is not None:
         orders = ok(area, f"{may}; for all but limit buys, a bot must have read {' or '.join(prices)}")
     else:

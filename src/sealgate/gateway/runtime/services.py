@@ -10,7 +10,7 @@ from sealgate.core.validity import Nonces, Stamps
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
-from sealgate.gateway.journal import LimitsKeeper
+from sealgate.gateway.journal import LimitsKeeper, PricesKeeper
 from sealgate.gateway.keys.parts import Parts, read_parts
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform import machine
@@ -24,7 +24,15 @@ from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.runtime.key_care import KeyCare
-from sealgate.gateway.runtime.memory import build_books, build_halting, build_keeper, nonces_place, subject
+from sealgate.gateway.runtime.memory import (
+    build_books,
+    build_halting,
+    build_keeper,
+    build_prices_keeper,
+    nonces_place,
+    subject,
+)
+from sealgate.gateway.runtime.price_care import PriceCare
 from sealgate.gateway.runtime.rules import build_rules, log_policies
 from sealgate.gateway.upstream.destination import Destination, destination_of
 from sealgate.gateway.upstream.pool import Upstream
@@ -159,6 +167,7 @@ class Services:
     books: Bookkeeping
     halting: Halting
     keeper: LimitsKeeper | None
+    prices_keeper: PricesKeeper | None
     background: Background
     untried: set[str]
 
@@ -168,7 +177,7 @@ class Services:
 
     def work(self, pipeline: Pipeline) -> dict[object, Work]:
         """Return what goes on in the background for the pipeline in use, by part."""
-        return {**self.upkeep(pipeline.generation), **self._care(pipeline)}
+        return {**self.upkeep(pipeline.generation), **self._care(pipeline), **self._prices(pipeline)}
 
     def _care(self, pipeline: Pipeline) -> dict[object, Work]:
         live_keys = pipeline.generation.live_keys.items()
@@ -178,16 +187,24 @@ class Services:
         }
         return {breaker: care.run for breaker, care in cares.items()}
 
+    def _prices(self, pipeline: Pipeline) -> dict[object, Work]:
+        """Return the reads of prices, if a policy needs them and the venue's file names one."""
+        generation = pipeline.generation
+        prices = generation.rules.prices
+        if prices is None or not generation.config.venue.price_reads:
+            return {}
+        return {pipeline: PriceCare(pipeline, prices, self.system).run}
+
     def upkeep(self, generation: Generation) -> dict[object, Work]:
         """Return what of it a generation needs even to be tried."""
-        keeper = self.keeper
+        keepers = [keeper for keeper in (self.keeper, self.prices_keeper) if keeper is not None]
         work: dict[object, Work] = {generation.clock_keeper: generation.clock_keeper.run}
         for live_key in generation.live_keys.values():
             if (sharing := live_key.scheduler.sharing) is not None:
                 work[sharing] = sharing.run
         if generation.config.upstream.warm:
             work[generation.upstream] = generation.upstream.keep_warm
-        return work if keeper is None else {**work, keeper: keeper.run}
+        return {**work, **{keeper: keeper.run for keeper in keepers}}
 
 
 def build_services(
@@ -206,8 +223,19 @@ def build_services(
     keeper = build_keeper(config, generation, system)
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
+    prices_keeper = build_prices_keeper(config, generation.rules.policies, system)
+    if prices_keeper is not None:
+        ends.push_async_callback(prices_keeper.keep)
     halting = build_halting(config, in_flight, system)
     services = Services(
-        system, in_flight, environ, books, halting, keeper, Background(system), set(generation.live_keys)
+        system,
+        in_flight,
+        environ,
+        books,
+        halting,
+        keeper,
+        prices_keeper,
+        Background(system),
+        set(generation.live_keys),
     )
     return services, services.pipeline(generation)

@@ -1,0 +1,58 @@
+"""Reads prices for the policies that need them, while no bot reads them through the gateway."""
+
+import structlog
+
+from sealgate.core.policy import Prices
+from sealgate.core.price_reads import PriceReads
+from sealgate.core.routes import Lane
+from sealgate.errors import Refusal
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.key_care import Deliverer, ask
+
+_LOOK_S = 1.0
+_FIX = "name a read of one symbol in [reads] prices of a venue file of your own: a reply may have 256 KiB"
+
+log = structlog.get_logger("sealgate.policy")
+
+
+class PriceCare:
+    """Runs as long as its pipeline is the current one. `prices` are those of its exchange."""
+
+    def __init__(self, pipeline: Deliverer, prices: Prices, system: System) -> None:
+        generation = pipeline.generation
+        self._pipeline = pipeline
+        self._prices = prices
+        self._alias = next(iter(generation.live_keys))
+        policies = (guard.policy for guard in generation.rules.guards.values())
+        named = (policy.named_symbols for policy in policies if policy.max_notional is not None)
+        self._reads = PriceReads(generation.config.venue.price_reads, frozenset().union(*named))
+        self._system = system
+
+    async def run(self) -> None:
+        """Look once a second."""
+        while True:
+            await self._system.sleep(_LOOK_S)
+            if self._pipeline.is_draining:
+                continue
+            for target in self._reads.due(self._prices, self._system.now()):
+                await self._read(target)
+
+    async def _read(self, target: str) -> None:
+        path = target.partition("?")[0]
+        rules = self._pipeline.generation.rules
+        route = rules.routes.find("GET", path[len(rules.prefix) :])
+        try:
+            answer = await ask(self._pipeline, self._alias, target, Lane.READ, self._system)
+        except Refusal as refusal:
+            log.warning("prices_not_asked", path=path, cause=refusal.detail)
+            return
+        if route.prices is None or not answer.is_success:
+            log.warning("prices_not_asked", path=path, cause=f"the answer was {answer.status}")
+            return
+        body = answer.body if answer.remainder is None else None
+        self._prices.learn(
+            (target, b""), route.prices, body, answer.head.content_coding, now=self._system.now()
+        )
+        self._prices.read()
+        for unread in self._prices.new_faults():
+            log.warning("prices_not_read", path=unread, fix=_FIX)
