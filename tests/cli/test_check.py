@@ -22,7 +22,7 @@ from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import Act, Received, say
 from rig.verdicts import verdict
-from rig.wire import reply
+from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli import main
 from sealgate.cli.checking.local import found_wrong, look_at_reach
 from sealgate.cli.checking.network import judge_running, judge_troubles
@@ -30,6 +30,7 @@ from sealgate.config import load_config
 from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.core.findings import Level, fail, warn
 from sealgate.core.key_breaker import MANY_MISMATCHES
+from sealgate.core.limits.memory import pause_s
 from sealgate.gateway.journal.file import Lock, connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
 from sealgate.gateway.journal.marks import Marks
@@ -724,6 +725,35 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
             result = await setup.check()
             assert "is pausing after a 429; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
             assert upstream.receipts(SIGNED_READ) == sent
+
+
+async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        setup.has(JOURNAL__FILE=str(tmp_path / "journal.db"))
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 600"))
+            setup.answers(lambda _: limited)
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            headers = {"X-Gateway-Deadline-Ms": "2000"}
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 429
+            sent = len(upstream.received)
+            table = LimitsTable(tmp_path / "journal.db")
+            subject = f"{upstream.base_url} ak-public-1"
+            async with asyncio.timeout(PATIENCE_S):
+                while not pause_s(table.learned(subject, 0.0)):  # it is written in the background
+                    await let_pass(0.01)
+        result = await setup.check()
+        assert "as the journal remembers; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"pause_remembered"')
+        assert len(upstream.received) == sent
 
 
 async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> None:

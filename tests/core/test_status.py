@@ -138,10 +138,10 @@ def after(samples: int, half_round_trip_s: float = 0.03) -> Sampling:
     return sampling
 
 
-def in_trouble(failures: int, retry_after_s: float | None = None) -> Sampling:
+def in_trouble(failures: int) -> Sampling:
     sampling = after(5)
     for _ in range(failures):
-        sampling = sampling.failed(retry_after_s)
+        sampling = sampling.failed()
     return sampling
 
 
@@ -164,10 +164,9 @@ def in_trouble(failures: int, retry_after_s: float | None = None) -> Sampling:
         pytest.param(
             after(5, 0.0001), 0.009, Gap(SOON, INTERVAL), id="good enough, however fast the network"
         ),
-        pytest.param(Sampling().failed(None), 0.0, Gap(1.0, 1.0), id="nothing came yet"),
+        pytest.param(Sampling().failed(), 0.0, Gap(1.0, 1.0), id="nothing came yet"),
         pytest.param(in_trouble(3), 0.03, Gap(1.0, 4.0), id="the gap doubles in trouble"),
         pytest.param(in_trouble(100), 0.03, Gap(1.0, 30.0), id="but not for ever"),
-        pytest.param(in_trouble(1, 60.0), 0.03, Gap(60.0, 60.0), id="a stated wait is kept to"),
         pytest.param(in_trouble(9).taken(0.03), 0.03, Gap(SOON, INTERVAL), id="a good one ends the trouble"),
     ],
 )

@@ -154,31 +154,30 @@ class Sampling:
     """The state of it.
 
     `left` counts the samples left in the burst, `best_s` is half of the shortest round trip since it began,
-    `failures` counts those in a row, and `stated_s` is the wait that the last one stated.
+    and `failures` counts those in a row.
 
     A burst, then at an interval, faster while the bound is poor: much wider than half of the shortest round
     trip, which is the best that one sample can do. That is so after a step, a suspend or slow replies, not
-    where the network itself is slow. In trouble the gap doubles, and `Retry-After` is kept to.
+    where the network itself is slow. In trouble the gap doubles.
     """
 
     left: int = BURST
     best_s: float = math.inf
     failures: int = 0
-    stated_s: float = 0.0
 
     def taken(self, half_round_trip_s: float) -> "Sampling":
         """Return the state after a good sample."""
         return Sampling(max(0, self.left - 1), min(self.best_s, half_round_trip_s))
 
-    def failed(self, retry_after_s: float | None) -> "Sampling":
+    def failed(self) -> "Sampling":
         """Return the state after one that brought no time."""
-        return replace(self, failures=self.failures + 1, stated_s=retry_after_s or 0.0)
+        return replace(self, failures=self.failures + 1)
 
     def gap(self, interval_s: float, error_s: float) -> Gap:
         """Return when to sample next; `error_s` is the present bound."""
         if self.failures:
             backoff_s = min(QUICK_S * 2 ** min(self.failures - 1, 10), SLOWEST_S)
-            return Gap(max(QUICK_S, self.stated_s), max(backoff_s, self.stated_s))
+            return Gap(QUICK_S, backoff_s)
         if self.left > 0:
             return Gap(BURST_GAP_S, BURST_GAP_S)
         is_poor = error_s > max(_POOR * self.best_s, _GOOD_ENOUGH_S)

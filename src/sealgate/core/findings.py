@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 REACH = "check base_url, the network and the exchange's status"
+WAIT = "wait until the pause is over"
 RENEW = "make a new key in the app, put it into keys.*, and reload"
 _LONGEST = 100
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -1,12 +1,14 @@
 """Where requests wait for their turn."""
 
 import asyncio
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
 
+from sealgate.core.limits import memory
 from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.memory import Snapshot
 from sealgate.core.limits.pacer import Pacer, PacerSettings
@@ -15,6 +17,8 @@ from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sealgate.core.sharing.member_pacer import MemberPacer
 
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 _LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
-_LIFT = "restart the gateway to end it, if it is a mistake"
+_LIFT = "if it is a mistake, restart the gateway; with a journal, see docs/troubleshooting.md on pauses"
 _LIFT_SHARED = "stop all gateways of this key and delete its entry in Redis to end it, if it is a mistake"
 
 log = structlog.get_logger("sealgate.pacing")
@@ -137,6 +141,8 @@ class RateScheduler:
         self._pacer = pacer
         self._system = system
         self.sharing: Sharing | None = None
+        self.on_pause: Callable[[], None] | None = None  # called when one begins that is to be remembered
+        self.reopens_at = -math.inf  # when the latest pause ends that was long
         self._waiting: dict[str, asyncio.Future[Shared | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
@@ -198,7 +204,15 @@ class RateScheduler:
         if now is None:
             now = self._system.now()
         self._pacer.answered(claim, now, reply)
+        if reply.is_refusal:
+            self._note_pause(now)
         self.go_on(now)
+
+    def _note_pause(self, now: float) -> None:
+        if self.paused_until - now > memory.SHORT_PAUSE_S:
+            self.reopens_at = self.paused_until
+            if self.on_pause is not None:
+                self.on_pause()
 
     def go_on(self, now: float | None = None) -> None:
         """Ask the pacer, and do as it says; `now` is a reading just made."""
@@ -254,20 +268,55 @@ class RateScheduler:
         """Send nothing before `until`, then one request alone: the pause was met elsewhere."""
         if until > self.paused_until:
             self._pacer.hold(until)
+            self._note_pause(self._system.now())
             self.go_on()
 
+    def check_pause(self, claim: Claim) -> None:
+        """Raise Refusal `rate_limited` for a claim that cannot wait for the end of a pause."""
+        rejection = self._pacer.outlasted(claim, self._system.now())
+        if rejection is not None:
+            raise _refusal(rejection)
+
     def snapshot(self) -> Snapshot:
-        """Return what was learned of the limit, to be kept over a restart."""
-        return self._pacer.snapshot(self._system.now())
+        """Return what was learned of the limit, and what is left of a pause, to be kept over a restart."""
+        now = self._system.now()
+        return [*self._pacer.snapshot(now), *memory.paused(self.paused_until - now)]
 
     def restore(self, kept: Snapshot) -> None:
         """Start from what was kept; before the first request."""
-        self._pacer.restore(kept, self._system.now())
+        now = self._system.now()
+        self._pacer.restore(kept, now)
+        if (left_s := memory.pause_s(kept)) > 0:
+            log.warning("pause_remembered", left_s=round(left_s, 1), fix=_LIFT)
+            self.hold(now + left_s)
 
     def status(self) -> PacerStatus:
         """Return what waits here, until when, what was learned of the limit, and who shares it."""
         status = self._pacer.status(self._system.now())
         return status if self.sharing is None else replace(status, sharing=self.sharing.status())
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """All places at which the requests to one exchange wait: those of its keys, and that of open requests."""
+
+    of_keys: frozenset[RateScheduler]
+    of_open: RateScheduler
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
+        for scheduler in {*self.of_keys, self.of_open}:
+            scheduler.hold(until)
+
+    @property
+    def shut_until(self) -> float:
+        """When the first key may be used again: until then nobody can sign, so nobody needs the time."""
+        return min((scheduler.paused_until for scheduler in self.of_keys), default=-math.inf)
+
+    @property
+    def reopened_at(self) -> float:
+        """When the first key may be used again after a long pause of all."""
+        return min((scheduler.reopens_at for scheduler in self.of_keys), default=-math.inf)
 
 
 def _give_up(claim: Claim, shared: Shared | None) -> None:

@@ -196,11 +196,13 @@ def test_a_scout_that_does_not_come_back_is_followed_by_another() -> None:
     assert len(desk.go(3.1)) == 1
 
 
-def test_a_lost_scout_is_followed_at_once() -> None:
+def test_a_lost_scout_is_followed_when_it_would_have_been_answered() -> None:
+    """Its bot may have had no more time: the exchange still has it, and one goes at a time."""
     desk = Desk().paused(1.0)
     desk.enter(0.5, 3)
     desk.answer(1.5, desk.go(1.1), LOST)
-    assert len(desk.go(1.5)) == 1
+    assert desk.go(3.0) == []
+    assert len(desk.go(3.2)) == 1
 
 
 def test_a_refused_scout_lengthens_the_pause() -> None:

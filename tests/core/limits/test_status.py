@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sealgate.core.limits import ALL, OTHERS, READS, Limit, LimitEstimator, Weights
 from sealgate.core.limits.claims import Claim
-from sealgate.core.limits.memory import Snapshot, is_limit, kept_in_words, restore, snapshot
+from sealgate.core.limits.memory import Snapshot, aged, kept_in_words, pause_s, paused, restore, snapshot
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import LimitStatus, in_words, limit_statuses
 from sealgate.core.routes import Lane
@@ -170,13 +170,25 @@ def test_published_limits_are_not_kept() -> None:
 )
 def test_what_is_no_limit_is_left_out(wrong: dict[str, Any]) -> None:
     (sound,) = kept()
-    assert is_limit(sound)
-    assert not is_limit(sound | wrong)
+    assert aged(sound, 5.0) == sound | {"age": sound["age"] + 5.0}
+    with pytest.raises(ValueError, match="no limit"):
+        aged(sound | wrong, 5.0)
     assert len(restored([sound | wrong, sound]).limits) == 1
 
 
 def test_what_an_older_version_kept_is_left_out() -> None:
     assert restored([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 3, "age": 5.0}]).limits == []
+
+
+def test_a_pause_is_kept_beside_the_limits_and_gets_shorter_with_time() -> None:
+    row = json.loads(json.dumps([*kept(), *paused(900.0)]))
+    assert pause_s(row) == 900.0
+    older = [aged(one, 880.0) for one in row]
+    assert (pause_s(older), pause_s([aged(one, 100.0) for one in older])) == (20.0, 0.0)
+    assert len(restored(older).limits) == 1
+    assert (paused(4.0), pause_s(kept())) == ([], 0.0), "nobody starts again so soon"
+    with pytest.raises(ValueError, match="no number"):
+        aged({"pause": -1.0}, 0.0)
 
 
 def test_a_list_without_end_is_cut() -> None:

@@ -174,11 +174,11 @@ def test_a_scout_whose_member_is_gone_is_followed_by_the_next_and_tells_nothing(
     assert asks(leader, "a", "scout", now=end) == []
     assert leader.take_grant("b").go == ["1"]
     leader.forget("b", end + 0.1)
-    leader.advance(end + 0.1)
-    assert leader.take_grant("a").go == ["scout"]
-    assert asks(leader, "a", "behind", now=end + 0.1) == []
-    leader.advance(end + 2.0)
+    leader.advance(end + 1.9)
     assert leader.take_grant("a").go == []
+    leader.advance(end + 2.0)
+    assert leader.take_grant("a").go == ["scout"]
+    assert asks(leader, "a", "behind", now=end + 2.1) == []
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ class PacerPromises(RuleBasedStateMachine):
     @rule(seconds=times)
     def another_gateway_was_paused(self, seconds: float) -> None:
         self.pacer.hold(self.now + seconds)
+        self.was_limited = True  # the reply to the one that goes first tells something new
         self.obey()
 
     def teardown(self) -> None:

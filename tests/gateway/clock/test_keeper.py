@@ -1,6 +1,7 @@
 """The keeper of the clock: what each reply of `/time` does to it, what is said once, and how it rests."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,12 @@ from structlog.testing import capture_logs
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import answer, remainder
 from sealgate.core.attempts import Failure, FailureKind
+from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource, time_in
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
+from sealgate.gateway.pacing import Gates, RateScheduler
 from sealgate.gateway.upstream.answer import Answer
 
 PATH = "/v1/trade/time"
@@ -75,10 +78,13 @@ class Restless(HandHost):
     def __init__(self) -> None:
         super().__init__()
         self.rests: list[float] = []
+        self.longest_s = math.inf
 
     async def sleep(self, seconds: float) -> None:
         self.rests.append(seconds)
-        if self.exchange.is_silent:
+        if not self.exchange.asked:
+            self.move(seconds, seconds, seconds)
+        if self.exchange.is_silent or sum(self.rests) > self.longest_s:
             raise asyncio.CancelledError
         self.clock.due.set()
 
@@ -92,11 +98,13 @@ class Kept:
         self.exchange = Exchange(self.host, replies)
         self.host.clock, self.host.exchange = self.clock, self.exchange
         self._field, self._path = field, path
+        self.gate = RateScheduler(Pacer(PacerSettings(), lambda: 0.0), self.host)
         self.logs: Sequence[Any] = []
 
     async def run(self) -> "Kept":
         upstream: Any = self.exchange
-        keeper = ClockKeeper(TimeSource(self._path, self._field, 30.0), self.clock, upstream, self.host)
+        source = TimeSource(self._path, self._field, 30.0)
+        keeper = ClockKeeper(source, self.clock, upstream, Gates(frozenset(), self.gate), self.host)
         with capture_logs() as self.logs, pytest.raises(asyncio.CancelledError):
             await keeper.run()
         return self
@@ -180,7 +188,19 @@ async def test_a_date_that_is_none_is_none(date: bytes) -> None:
 
 async def test_a_429_is_obeyed() -> None:
     kept = await Kept(answer(429, b"", (b"Retry-After", b"7"))).run()
-    assert kept.host.rests == [7.0]
+    assert kept.gate.status().pause_s == pytest.approx(7.0, abs=0.01)
+    assert len(kept.exchange.asked) == 1
+
+
+async def test_nothing_is_asked_while_a_pause_lasts() -> None:
+    kept = Kept(time_reply())
+    kept.gate.hold(kept.host.now() + 900.0)
+    kept.host.longest_s = 899.0
+    await kept.run()
+    assert kept.exchange.asked == []
+    assert kept.told == [("clock_trouble", "not asked: the exchange has shut out this address or key")], (
+        "once, as nothing is known of the time yet"
+    )
 
 
 async def test_the_field_that_is_set_is_read() -> None:

@@ -358,7 +358,7 @@ async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_pa
         key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
         site.tables["keys"] = {"main": key}
         await site.reload()
-        assert list(keeper._subjects) == [f"{upstream.base_url} ak-2"]
+        assert f"{upstream.base_url} ak-2" in keeper._subjects
 
 
 @asynccontextmanager

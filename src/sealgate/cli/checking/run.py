@@ -27,6 +27,7 @@ from sealgate.config.load import Loaded, is_configured, load_with_sources
 from sealgate.config.names import PREFIX
 from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
+from sealgate.core.limits import memory
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
@@ -52,7 +53,7 @@ class Round:
     """One check of a configuration that is valid; `known` are the keys that could be read.
 
     `accepted` are those of them whose signed read the exchange accepted, `running` is what a gateway that
-    runs with it says of itself.
+    runs with it says of itself, and `learned` what the journal remembers of limits and pauses.
     """
 
     config: Config
@@ -62,6 +63,7 @@ class Round:
     environ: Mapping[str, str]
     running: dict[str, Any] | None
     known: dict[str, local.Known] = field(default_factory=dict)
+    learned: "dict[str, Snapshot]" = field(default_factory=dict)
     accepted: set[str] = field(default_factory=set)
 
 
@@ -132,7 +134,6 @@ def _settings(count: int) -> str:
 def _look_around(turn: Round) -> Iterator[Finding]:
     """Yield what this machine shows. A further probe is a further line here."""
     config, environ = turn.config, turn.environ
-    learned: dict[str, Snapshot] = {}
     yield from local.read_keys(config, environ, turn.known)
     yield from local.read_tokens(config, environ, turn.file)
     yield from local.look_at_policies(config)
@@ -140,10 +141,10 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
     yield from look_at_reach(config)
     yield from local.look_at_descriptors(config)
-    yield from look_at_journal(config, environ, learned, turn.file)
+    yield from look_at_journal(config, environ, turn.learned, turn.file)
     if turn.running is None:
         yield from find_other(config, environ)
-        yield from remembered_limits(config, learned)
+        yield from remembered_limits(config, turn.learned)
     else:
         yield from judge_running(turn.running)
 
@@ -156,6 +157,9 @@ async def _go_out(turn: Round) -> None:
         turn.report.add(warn("exchange", "not contacted", "replace the example first, see configuration"))
     elif (left_s := pause_s(turn.running)) > 0:
         text = "not contacted: the running gateway is pausing after a 429"
+        turn.report.add(warn("exchange", text, f"run this again in {left_s:.0f} s"))
+    elif (left_s := max(map(memory.pause_s, turn.learned.values()), default=0.0)) > 0:
+        text = "not contacted: the exchange has shut out this address or a key, as the journal remembers"
         turn.report.add(warn("exchange", text, f"run this again in {left_s:.0f} s"))
     else:
         await _ask(turn)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
 
+OWN_BOT = "(gateway)"  # in whose name the gateway asks; no bot can have this name
 LONGEST_DEADLINE_MS = 3_600_000  # nothing that is an hour old is worth sending
 
 

@@ -13,6 +13,7 @@ from sealgate.core.limits.status import in_words
 
 Snapshot = list[dict[str, float]]
 
+SHORT_PAUSE_S = 5.0  # over by the time that another run has begun
 _TRUST = 0.8  # of a window is free after a restart
 _TRY_AFTER_S = 10.0  # whoever takes over looks for a while before it tries more
 _MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ours
@@ -77,9 +78,23 @@ def snapshot(limits: Iterable[Limit], now: float) -> Snapshot:
     return write((limit for limit in limits if limit.most == math.inf), now)
 
 
-def is_limit(one: Mapping[str, float]) -> bool:
-    """Return whether this is a limit as `snapshot` writes it."""
-    return bool(_read_all([one], 0.0))
+def paused(seconds: float) -> Snapshot:
+    """Return what is kept of a pause with so much left, beside the limits: nothing of a short one."""
+    return [{"pause": seconds}] if seconds > SHORT_PAUSE_S else []
+
+
+def pause_s(kept: Sequence[Mapping[str, float]]) -> float:
+    """Return what is left of the pause in a snapshot, 0 where there is none."""
+    return max((_number(one["pause"]) for one in kept if "pause" in one), default=0.0)
+
+
+def aged(one: Mapping[str, float], seconds: float) -> dict[str, float]:
+    """Return one row of a snapshot, so much older. Raises ValueError where it is none."""
+    if "pause" in one:
+        return {"pause": max(0.0, _number(one["pause"]) - seconds)}
+    if not _read_all([one], 0.0):
+        raise ValueError("no limit")
+    return {**one, "age": one["age"] + seconds}
 
 
 def restore(estimator: LimitEstimator, kept: Sequence[Mapping[str, float]], now: float) -> None:

@@ -24,7 +24,7 @@ from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import PacerStatus, limit_statuses
 from sealgate.core.limits.wait_queue import WaitQueue
 
-_ACCEPTED = Fate.ACCEPTED
+_ACCEPTED, _LOST = Fate.ACCEPTED, Fate.LOST
 _NOTHING = Release((), (), None)
 _AT_ONCE_S = 0.001  # what is sent that soon after it was let go counts from then: a trip varies by more
 _SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
@@ -78,9 +78,8 @@ class Pacer:
 
     def enter(self, claim: Claim, now: float) -> Rejection | None:
         """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
-        pause_s = self._gate.left_s(now)
-        if self._gate.until > claim.give_up_at and pause_s:
-            return self._paused_for(claim, pause_s)
+        if (rejection := self.outlasted(claim, now)) is not None:
+            return rejection
         spent_s = self._estimator.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
@@ -97,6 +96,11 @@ class Pacer:
             )
         self._queue.add(claim)
         return None
+
+    def outlasted(self, claim: Claim, now: float) -> Rejection | None:
+        """Return why a claim is refused that cannot wait for the end of a pause, None if it can."""
+        pause_s = self._gate.left_s(now)
+        return self._paused_for(claim, pause_s) if pause_s and self._gate.until > claim.give_up_at else None
 
     def _wait_s(self, claim: Claim, now: float) -> float:
         """Estimate in how many seconds a claim goes that waits or enters now."""
@@ -173,7 +177,8 @@ class Pacer:
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from what came back for a claim that was let go."""
         sent_at = self._pop_sent(claim)
-        is_scout = self._end_scout(claim)
+        # One that was lost may still be on its way: the next goes when it would have been answered.
+        is_scout = reply.fate is not _LOST and self._end_scout(claim)
         if reply.fate is _ACCEPTED:
             self._was_held = self._was_held and not is_scout
             self._estimator.accepted(claim, sent_at, now, is_scout=is_scout)

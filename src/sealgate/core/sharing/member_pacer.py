@@ -186,6 +186,10 @@ class MemberPacer:
             self.outbox.waits(claim, now)
         return rejection
 
+    def outlasted(self, claim: Claim, now: float) -> Rejection | None:
+        """Return why a claim is refused that cannot wait for the end of a pause, None if it can."""
+        return self.own.outlasted(claim, now)
+
     def leave(self, claim: Claim) -> None:
         """Forget a claim whose bot hung up, here and at the leader."""
         self.own.leave(claim)

@@ -14,17 +14,21 @@ import structlog
 from sealgate.core.attempts import Failure
 from sealgate.core.clock import Sample, Sampling
 from sealgate.core.diagnosis import refused_unsigned
-from sealgate.core.findings import REACH
-from sealgate.core.limit_reply import limit_reply
+from sealgate.core.findings import REACH, WAIT
+from sealgate.core.limits.claims import OWN_BOT, Claim
 from sealgate.core.routes import Lane
 from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
 from sealgate.core.venues.replies import Means
+from sealgate.errors import Refusal
 from sealgate.gateway.clock.kept import KeptClock
+from sealgate.gateway.pacing import Gates, Permit
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
 _ANYWHERE = "/"  # of which the Date is all that is wanted, whatever the status
+_LOOK_S = 1.0
+_SCOUT_S = 2.0  # in which the first request after a long pause is answered
 
 log = structlog.get_logger("sealgate.clock")
 
@@ -42,9 +46,16 @@ class TimeSource:
 
 
 class ClockKeeper:
-    """Feeds a clock. `upstream` is the keeper's own, and is closed with it."""
+    """Feeds a clock. `upstream` is the keeper's own, and is closed with it.
 
-    def __init__(self, source: TimeSource, clock: KeptClock, upstream: Upstream, system: System) -> None:
+    Its requests pass the gate of open requests, as bots' do. While no key may be used it asks nothing: the
+    clock coasts on its bound.
+    """
+
+    def __init__(
+        self, source: TimeSource, clock: KeptClock, upstream: Upstream, gates: Gates, system: System
+    ) -> None:
+        self.gates = gates
         self._source = source
         self._clock = clock
         self._upstream = upstream
@@ -60,13 +71,18 @@ class ClockKeeper:
                     await self._take_sample()
                 except Exception:  # whatever a reply does to us, the next one is asked for
                     log.exception("clock_sample_failed")
-                    self._sampling = self._sampling.failed(None)
+                    self._sampling = self._sampling.failed()
                     self._clock.trouble = "a reply of the exchange could not be processed"
                 await self._rest()
         finally:
             await self._upstream.close()
 
     async def _rest(self) -> None:
+        while (left_s := self._shut_until() - self._system.now()) > 0:
+            if self._clock.error_s() is None:
+                self._log("not asked: the exchange has shut out this address or key", fix=WAIT)
+            await self._system.sleep(min(left_s, _LOOK_S))  # a timer may not count suspend
+            self._clock.due.set()
         error_s = self._clock.error_s() if self._source.path else None  # a Date stays poor: no hurry for more
         gap = self._sampling.gap(self._source.interval_s, error_s or 0.0)
         await self._system.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
@@ -75,23 +91,61 @@ class ClockKeeper:
                 await self._clock.due.wait()
         self._clock.due.clear()
 
+    def _shut_until(self) -> float:
+        """Return until when nothing is asked: no key may be used, or open requests have a pause.
+
+        After a pause a bot's request goes first, and alone, unless it needs a better clock for that.
+        """
+        until = max(self.gates.shut_until, self.gates.of_open.paused_until)
+        if self._clock.not_ready is None:
+            until = max(until, self.gates.reopened_at + _SCOUT_S)
+        return until
+
     async def _take_sample(self) -> None:
-        timeout_s = self._upstream.destination.total_timeout_s
+        timeout_s, now = self._upstream.destination.total_timeout_s, self._system.now()
+        if self._shut_until() > now:
+            return
+        scheduler = self.gates.of_open
+        claim = Claim(self._system.request_id(), OWN_BOT, Lane.CANCEL, now + timeout_s, is_read=True)
+        try:
+            permit = scheduler.pass_at_once(claim, now) or await scheduler.pass_through(claim)
+        except Refusal as refusal:
+            self._sampling = self._sampling.failed()
+            self._log(refusal.detail, fix=WAIT)
+            return
+        if isinstance(permit, Permit):  # and no Shared: nothing is like it
+            with permit:
+                await self._ask(permit, timeout_s)
+
+    async def _ask(self, permit: Permit, timeout_s: float) -> None:
         connection = await self._upstream.connect(Lane.CANCEL, timeout_s)
         sent = self._system.now()
         answer: Answer | Failure
         if isinstance(connection, Failure):
             answer = connection
+        elif permit.is_paused(sent):
+            connection.release()
+            return
         else:
             request = self._upstream.head("GET", self._source.path or _ANYWHERE) + b"\r\n"
+            permit.has_waited = True
+            permit.goes(sent)
             answer = await connection.exchange(request, timeout_s, is_head=False)
+        if isinstance(answer, Answer):
+            self._tell(answer, permit)
         if isinstance(answer, Failure):
-            self._sampling = self._sampling.failed(None)
+            self._sampling = self._sampling.failed()
             self._log(answer.detail, fix=REACH)
         else:
             trouble = self._read(answer, sent, self._system.now())
             _, fix = refused_unsigned(answer.status, answer.verdict)
             self._log(trouble, fix=fix or "check base_url, clock.path and clock.field")
+
+    def _tell(self, answer: Answer, permit: Permit) -> None:
+        """Let the gate know what a reply says of the limit; all close if the address is shut out."""
+        permit.answered(self._clock.taught_by(answer.verdict, answer.head), self._system.now())
+        if answer.verdict.shuts_out_address(is_open=True):
+            self.gates.hold(permit.paused_until)
 
     def _read(self, answer: Answer, sent: float, received: float) -> str | None:
         """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
@@ -102,7 +156,7 @@ class ClockKeeper:
         try:
             found = time_in(answer, self._source.field)
         except UnreadableTimeError as error:
-            self._sampling = self._sampling.failed(self._stated_wait(answer))
+            self._sampling = self._sampling.failed()
             if answer.verdict.means is not Means.COUNTRY:  # then it is the time of what stands in front of it
                 self._try_date(answer, sent, received)
             return f"{self._source.path}: {error}"
@@ -114,19 +168,15 @@ class ClockKeeper:
     def _read_date(self, answer: Answer, sent: float, received: float) -> str | None:
         seconds = date_in(answer)
         if answer.verdict.means is Means.COUNTRY:
-            self._sampling = self._sampling.failed(None)
+            self._sampling = self._sampling.failed()
             return refused_unsigned(answer.status, answer.verdict)[0]
         if seconds is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            self._sampling = self._sampling.failed(self._stated_wait(answer))
+            self._sampling = self._sampling.failed()
             return f"the exchange has no time path, and its answer {answer.status} has no Date"
         self._sampling = self._sampling.taken((received - sent) / 2)
         self._field = "Date"
         self._clock.observe(Sample(sent, received, seconds, 1.0))
         return None
-
-    def _stated_wait(self, answer: Answer) -> float | None:
-        """Return the seconds that a 429 asks for."""
-        return limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now).retry_after_s
 
     def _try_date(self, answer: Answer, sent: float, received: float) -> None:
         seconds = date_in(answer)

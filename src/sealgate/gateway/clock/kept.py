@@ -12,7 +12,12 @@ from dataclasses import dataclass
 import structlog
 
 from sealgate.core.clock import Jump, Sample, ServerClock, find_jump
+from sealgate.core.headers import ReplyHead
+from sealgate.core.limit_reply import limit_reply
+from sealgate.core.limits.claims import LimitReply
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.status import ClockStatus
+from sealgate.core.venues.replies import Verdict
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
 
@@ -149,6 +154,13 @@ class KeptClock:
         """Return the server's time in epoch seconds, by this host's clock as long as there is no sample."""
         now = self._system.now()
         return now + self._clock.bounds(now).middle if self._clock.is_synced else self._system.wall()
+
+    def taught_by(self, verdict: Verdict, head: ReplyHead, counts: tuple[Quota, ...] = ()) -> LimitReply:
+        """Return what a reply says of the limit; `counts` are what the venue's counters say is left."""
+        if not verdict.is_limited:
+            return limit_reply(verdict, head.limit_fields, self.server_now, counts)
+        error_s = self.error_s() or 0.0
+        return limit_reply(verdict, head.limit_fields, self.server_now, counts, head.passed, error_s)
 
     def offset_s(self) -> float:
         """Return the server's time minus this host's wall clock."""

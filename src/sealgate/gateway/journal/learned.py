@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.halts import Halt, Halts, Origin, Scope
-from sealgate.core.limits.memory import Snapshot, is_limit
+from sealgate.core.limits.memory import Snapshot, aged
 from sealgate.core.policy import Prices
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import (
@@ -75,27 +75,27 @@ def _read_row(limits: bytes, seconds: float) -> Snapshot:
     """Return the limits of a row, so much older. Raises sqlite3.DataError where it is bad."""
     try:
         kept = json.loads(limits)
-        is_sound = isinstance(kept, list) and all(
-            isinstance(limit, dict) and is_limit(limit) for limit in kept
-        )
+        if isinstance(kept, list) and all(isinstance(one, dict) for one in kept):
+            return [aged(one, max(0.0, seconds)) for one in kept]
     except (ValueError, RecursionError, OverflowError):  # no JSON, too deep for it, too large for a float
-        is_sound = False
-    if not is_sound:
-        raise sqlite3.DataError("what was learned is damaged, or of another version")
-    return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in kept]
+        pass
+    raise sqlite3.DataError("what was learned is damaged, or of another version")
 
 
 class LimitsKeeper:
-    """Writes what is learned from time to time, and once more at the end."""
+    """Writes what is learned from time to time, when a pause begins, and once more at the end."""
 
     def __init__(self, table: LimitsTable, system: System) -> None:
         self._table = table
         self._subjects: Mapping[str, RateScheduler] = {}
         self._system = system
+        self._writing: set[asyncio.Task[None]] = set()
 
     def follow(self, subjects: Mapping[str, RateScheduler]) -> None:
         """Keep these from now on."""
         self._subjects = subjects
+        for scheduler in subjects.values():
+            scheduler.on_pause = self._keep_now
 
     def recall(self, subjects: Iterable[str]) -> dict[str, Snapshot]:
         """Return what was kept of those that are not followed yet; blocks.
@@ -120,6 +120,12 @@ class LimitsKeeper:
         while True:
             await self._system.sleep(_INTERVAL_S)
             await self.keep()
+
+    def _keep_now(self) -> None:
+        """Write in the background: a pause must be known to the next run, even if this one is killed."""
+        task = asyncio.create_task(self.keep())
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
 
     async def keep(self) -> None:
         """Write now; a disk that refuses is logged."""

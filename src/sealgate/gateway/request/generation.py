@@ -9,7 +9,7 @@ from sealgate.core.validity import Nonces, Stamps
 from sealgate.gateway.clock.keeper import ClockKeeper
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.keys.key import SigningKey
-from sealgate.gateway.pacing import RateScheduler
+from sealgate.gateway.pacing import Gates, RateScheduler
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -37,16 +37,16 @@ class Generation:
     config: Config
     rules: Rules
     live_keys: Mapping[str, LiveKey]
-    open_scheduler: RateScheduler
+    gates: Gates
     upstream: Upstream
     clock: KeptClock
     clock_keeper: ClockKeeper
 
+    @property
+    def open_scheduler(self) -> RateScheduler:
+        """Where requests without a key wait."""
+        return self.gates.of_open
+
     def schedulers(self) -> set[RateScheduler]:
         """Return all that requests wait at; keys of one subject share theirs."""
-        return {self.open_scheduler, *(live_key.scheduler for live_key in self.live_keys.values())}
-
-    def hold(self, until: float) -> None:
-        """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
-        for scheduler in self.schedulers():
-            scheduler.hold(until)
+        return {self.gates.of_open, *self.gates.of_keys}

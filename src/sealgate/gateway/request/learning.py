@@ -6,7 +6,6 @@ from sealgate.core.admission import Ticket
 from sealgate.core.attempts import TIMESTAMP, Failure
 from sealgate.core.limit_reply import counted, limit_reply
 from sealgate.core.limits.claims import LimitReply
-from sealgate.core.limits.quotas import Quota
 from sealgate.core.outcome import UpstreamError
 from sealgate.core.routes import Auth
 from sealgate.core.server_time import stated_time
@@ -39,7 +38,7 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
     """Let the pacer and the clock learn from a reply; `counters` are the venue's."""
     verdict = answer.verdict
     counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
-    taught = taught_by(answer, clock, counts)
+    taught = clock.taught_by(verdict, answer.head, counts)
     permit.answered(taught, now)
     context.is_limited = verdict.is_limited
     if verdict.means is _DONE:
@@ -55,14 +54,6 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
     if verdict.means is _TIMESTAMP:
         server = stated_time(verdict.found.get("server_time", ""))
         clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
-
-
-def taught_by(answer: Answer, clock: KeptClock, counts: tuple[Quota, ...] = ()) -> LimitReply:
-    """Return what a reply says of the limit; `counts` are what the venue's counters say is left."""
-    told, verdict = answer.head.limit_fields, answer.verdict
-    if not verdict.is_limited:
-        return limit_reply(verdict, told, clock.server_now, counts)
-    return limit_reply(verdict, told, clock.server_now, counts, answer.head.passed, clock.error_s() or 0.0)
 
 
 def observe_failure(

@@ -272,9 +272,11 @@ class Pipeline:
             live_key = self.generation.live_keys[ticket.key]
             scheduler = live_key.scheduler
             serial = live_key.serial if ticket.route.auth is _SIGNED else ""
-            await self.generation.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
         is_shared = ticket.route.share_s is not None and context.may_share
         claim = context.claim(ticket, serial, self._shared_reads.alike(ticket, body) if is_shared else None)
+        if ticket.route.auth is not _OPEN:
+            scheduler.check_pause(claim)  # the clock is not asked before the end of a pause either
+            await self.generation.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
         permit = scheduler.pass_at_once(claim, self._system.now()) or await scheduler.pass_through(claim)
         context.enter(OWN, self._system.now())
         return permit
@@ -466,7 +468,7 @@ class Pipeline:
             counters = self.generation.config.venue.limits.counters
             observe(attempt, permit, ticket, context, self.generation.clock, now, counters)
             if attempt.verdict.shuts_out_address(is_open=ticket.route.auth is _OPEN):
-                self.generation.hold(permit.paused_until)
+                self.generation.gates.hold(permit.paused_until)
             if ticket.route.auth is _SIGNED:
                 self.generation.live_keys[ticket.key].breaker.observe(
                     attempt.status, attempt.verdict, context.sent_at

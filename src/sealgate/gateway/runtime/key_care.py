@@ -16,6 +16,7 @@ from sealgate.core.findings import RENEW
 from sealgate.core.headers import Head
 from sealgate.core.key_breaker import KeyVerdict, is_mismatch, judge_key, key_fault
 from sealgate.core.key_records import KeyRecord, KeyState, find_record
+from sealgate.core.limits.claims import OWN_BOT
 from sealgate.core.routes import Lane
 from sealgate.core.target import parse_target
 from sealgate.errors import Refusal
@@ -26,7 +27,6 @@ from sealgate.gateway.request.key_breaker import fix_of
 from sealgate.gateway.upstream.answer import Answer
 
 _SHORTEST_WAIT_S = 10.0
-_NOBODY = "(gateway)"  # no bot can have this name
 _LOOK_S = 1.0
 _FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
 _READ_AGAIN_S = 3600.0
@@ -75,7 +75,7 @@ def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
     method = rules.routes.method_of_read(inner)
     # It asks about the key, so it shares no reply.
     route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
-    bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
+    bot = Bot(OWN_BOT, (alias,), frozenset((route.needs,)))
     return Ticket(bot, alias, route, method, target, Head({}, b""), None)
 
 

@@ -277,6 +277,7 @@ class Reloader:
         if self._services.keeper is not None:
             self._services.keeper.follow(subjects(new.generation))
         self._handler.pipeline = new
+        new.generation.clock_keeper.gates = new.generation.gates
         log_policies(new.generation.config, new.generation.rules.guards)
         pacing = pacing_of(new.generation.config)
         for scheduler in new.generation.schedulers():

@@ -12,7 +12,7 @@ from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.journal import LimitsKeeper, PricesKeeper
 from sealgate.gateway.keys.parts import Parts, read_parts
-from sealgate.gateway.pacing import RateScheduler
+from sealgate.gateway.pacing import Gates, RateScheduler
 from sealgate.gateway.platform import machine
 from sealgate.gateway.platform.background import Background, Work
 from sealgate.gateway.platform.machine import StartError
@@ -49,13 +49,15 @@ def build_generation(
     the connections.
     """
     upstream = _upstream(destination_of(config, parts.ca_digest), old)
-    clock, clock_keeper = _clock(config, upstream, system, old)
     live_keys = _live_keys(config, parts, system, in_flight, old)
+    open_scheduler = _open_scheduler(config, live_keys, system, old)
+    gates = Gates(frozenset(live_key.scheduler for live_key in live_keys.values()), open_scheduler)
+    clock, clock_keeper = _clock(config, upstream, gates, system, old)
     return Generation(
         config=config,
         rules=build_rules(config, parts.roster, None if old is None else old.rules.policies),
         live_keys=live_keys,
-        open_scheduler=_open_scheduler(config, live_keys, system, old),
+        gates=gates,
         upstream=upstream,
         clock=clock,
         clock_keeper=clock_keeper,
@@ -138,14 +140,15 @@ def _upstream(destination: Destination, old: Generation | None) -> Upstream:
 
 
 def _clock(
-    config: Config, orders: Upstream, system: System, old: Generation | None
+    config: Config, orders: Upstream, gates: Gates, system: System, old: Generation | None
 ) -> tuple[KeptClock, ClockKeeper]:
+    """Return the clock and its keeper; one that is taken over passes its own gates until the swap."""
     settings = _clock_settings(config, orders.destination)
     if old is not None and _clock_settings(old.config, old.upstream.destination) == settings:
         return old.clock, old.clock_keeper
     needs, source, destination = settings
     clock = KeptClock(needs, system)
-    return clock, ClockKeeper(source, clock, Upstream(destination, orders.closes), system)
+    return clock, ClockKeeper(source, clock, Upstream(destination, orders.closes), gates, system)
 
 
 def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
