@@ -486,6 +486,59 @@ def test_stated_waits_that_contradict_each_other_are_not_learned_from() -> None:
     assert estimator.limits[0].window < 3.0
 
 
+class Single:
+    """One read after another, of which the gateway makes each as fast as it likes."""
+
+    def __init__(self, estimator: LimitEstimator) -> None:
+        self.estimator = estimator
+        self.now = 0.0
+        self._ids = count()
+
+    def accepted(self, number: int, gap_s: float, *, is_scout: bool = False) -> None:
+        """Let so many be accepted, each so long after the one before."""
+        for _ in range(number):
+            claim = self._took()
+            self.estimator.accepted(claim, self.now, self.now + 0.005, is_scout=is_scout)
+            self.now += gap_s
+
+    def refused(self, *stated_s: float) -> None:
+        """Let one be refused for each stated wait, at once; the last wait is kept, and a scout accepted."""
+        for wait_s in stated_s:
+            self.estimator.throttled(self._took(), self.now, self.now + wait_s, wait_s, 0.0)
+        self.now += stated_s[-1]
+        self.accepted(1, 0.1, is_scout=True)
+
+    def _took(self) -> Claim:
+        claim = Claim(str(next(self._ids)), "a", Lane.READ, 1e9, is_read=True)
+        self.estimator.took(claim, self.now, is_paced=False)
+        return claim
+
+
+@pytest.mark.parametrize(("lies", "is_learned_from"), [(0, True), (1, True), (2, False), (3, False)])
+def test_who_stated_contradictory_waits_twice_does_not_slow_the_pace_by_the_next_one(
+    lies: int, *, is_learned_from: bool
+) -> None:
+    """Once may be a mistake. The waits themselves are kept to all the same."""
+    single = Single(LimitEstimator())
+    for _ in range(lies):
+        single.accepted(20, 0.01)
+        single.refused(1.0, 9.0)
+    single.accepted(20, 0.01)
+    single.refused(30.0)
+    [limit] = single.estimator.limits
+    assert limit.low < 2.0 if is_learned_from else limit.low > 50.0
+
+
+def test_a_refusal_of_a_pace_that_held_costs_less_than_a_hundredth_of_it_and_not_nothing() -> None:
+    """Somebody else uses a published limit, too: it is met again and again while too little is given way."""
+    single = Single(LimitEstimator((Quota(100, 10.0),)))
+    for refusals in range(1, 4):
+        single.accepted(110, 0.09)
+        single.refused(0.5)
+        [limit] = single.estimator.limits
+        assert 0.99**refusals < limit.low / 10.0 < 0.995**refusals
+
+
 def test_what_was_kept_and_is_twice_the_limit_is_left_at_the_first_refusals() -> None:
     bots = Bots(log_of(10, 1.0))
     bots.estimator.believe([Limit(20, 1.0, 20.0, 20.0, seen=3)])

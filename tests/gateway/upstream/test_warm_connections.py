@@ -15,6 +15,7 @@ from rig.bot import request
 from rig.station import running_station
 from rig.tls import Authority
 from rig.upstream import Wire, running_upstream
+from rig.wire import let_pass
 from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
 from sealgate.gateway.platform.system import System
@@ -160,6 +161,27 @@ async def test_a_rest_does_not_leave_it_cold() -> None:
         for _ in range(4):
             await server.opened.get()
         assert isinstance(await ask(upstream), Answer)
+
+
+@pytest.mark.parametrize(("age", "is_renewed"), [(0.6, False), (0.9, True)])
+async def test_the_next_one_is_opened_well_before_the_last_one_goes_and_not_sooner(
+    age: float, *, is_renewed: bool
+) -> None:
+    """Else an order would wait for it, or the exchange would have twice as many as are of use."""
+    async with running_server() as server, connections_to(server.port) as upstream:
+        upstream.take_back(connection := await connected(upstream))
+        await server.opened.get()
+        connection.life.ended_request(System.now() - age * LONG_S)
+        async with kept_warm(upstream):
+            if is_renewed:
+                await server.opened.get()
+                assert connection.life.carries_order(System.now())
+            else:
+                async with connections_to(server.port) as other:  # which takes longer than to begin
+                    await connected(other)
+                    await server.opened.get()
+                    await let_pass(0.05)
+                assert server.opened.empty()
 
 
 @pytest.mark.parametrize("idle", [0, 1])
