@@ -85,7 +85,7 @@ def test_a_call_that_needs_keys_by_its_body_is_for_bots_that_trade_as_far_as_its
     [
         ("POST", "/order", True, False),
         ("POST", "/anything", True, False),
-        ("DELETE", "/order/1", True, False),
+        ("DELETE", "/order/1", False, False),
         ("POST", "/order/cancel", False, False),
         ("GET", "/spot/symbols", False, False),
         ("GET", "/symbols/list", False, True),

@@ -113,7 +113,7 @@ def test_what_a_policy_cannot_judge_is_known_before(
 
 def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
     rows = (
-        RouteRow("POST", "/order/cancel"),
+        RouteRow("POST", "/order/cancel", lane=Lane.CANCEL),
         RouteRow("POST", "/order"),
         RouteRow("DELETE", "/keys", needs=Permission.KEYS),
     )
@@ -137,6 +137,7 @@ def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
         "GET /order",
         "POST /query",
         "POST /order/cancel",
+        "DELETE /order/1",  # which the configuration names as a cancel
     ]
     assert not is_judged(RouteTable(rows).find("POST", "/order/cancel"))
     by_key = RouteTable(

@@ -42,8 +42,8 @@ def route_of(text: str) -> Route:
         ("HEAD /order/7", "other read signed read"),
         ("PUT /order/7", "other trade signed order"),
         ("PATCH /order/7", "other trade signed order"),
-        ("DELETE /order/7", "other trade signed cancel"),
-        ("POST /x/7/cancel", "other trade signed cancel"),
+        ("DELETE /order/7", "/** trade signed cancel"),
+        ("POST /x/7/cancel", "/**/cancel trade signed cancel"),
         ("POST /cancel/7", "other trade signed order"),
         ("GET /", "other read signed read"),
     ],
@@ -384,6 +384,24 @@ def test_a_call_that_has_a_row_within_what_needs_keys_needs_less_in_its_own_spel
 def test_what_needs_keys_by_its_words_cancels_nothing() -> None:
     route = WORDS.find("DELETE", "/v1/sub-account/7")
     assert (route.needs, route.lane, route.is_cancel) == (KEYS, Lane.ORDER, False)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_cancel"),
+    [
+        (CustomRoute("POST", "/mine/close", lane=Lane.CANCEL), True),
+        (CustomRoute("DELETE", "/sub-account/orders", lane=Lane.CANCEL), True),  # its words do not count
+        (CustomRoute("DELETE", "/mine", cost=2.0), False),  # a lane by its method is no name
+        (CustomRoute("POST", "/order/cancel", cost=2.0), True),  # which the file names
+        (CustomRoute("POST", "/order/cancel", lane=Lane.ORDER), False),
+        (CustomRoute("DELETE", "/sub-account", needs=KEYS, lane=Lane.CANCEL), False),
+    ],
+)
+def test_a_cancel_is_what_a_row_names_as_one(row: CustomRoute, *, is_cancel: bool) -> None:
+    table = RouteTable([RouteRow("POST", "/order/cancel", lane=Lane.CANCEL)], [row])
+    route = table.find(row.method, row.template)
+    assert route.is_cancel is is_cancel
+    assert not is_cancel or route.needs is TRADE
 
 
 def test_the_last_of_two_rows_counts() -> None:

@@ -37,3 +37,14 @@ def asked_by_ccxt() -> dict[str, list[Case]]:
 def printed_by(module: str, *arguments: str) -> str:
     command = [sys.executable, "-m", module, *arguments]
     return subprocess.run(command, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="session")
+def unified() -> dict[str, set[Call]]:
+    """Return what ccxt's cancelOrder, cancelAllOrders, cancelOrders and the like send, by venue."""
+    found: dict[str, set[Call]] = {}
+    names = [name for name in VENUES if name not in GONE]
+    for row in map(json.loads, printed_by("venues.oracle", "unified", *names).splitlines()):
+        if row["verb"] == "cancel":
+            found.setdefault(row["venue"], set()).add(Call(row["method"], row["path"], is_signed=True))
+    return found

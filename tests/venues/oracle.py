@@ -130,6 +130,35 @@ def calls_of(venue: str) -> Iterator[dict[str, Any]]:
         yield {"venue": venue, "method": method, "path": target, "is_signed": "sign" in proof}
 
 
+_ENTRY = re.compile(r"(\w+) = Entry(?:\[\w+\])?\('([^']*)', ('[^']*'|\[[^]]*\]), '([A-Z]+)'")
+
+
+def unified_of(venue: str) -> Iterator[dict[str, Any]]:
+    """Yield each call that stands in ccxt's own functions which cancel, create or change orders."""
+    exchange = exchange_with(VENUES[venue], is_dummy=False)
+    kinds = [kind for kind in type(exchange).__mro__ if kind.__module__.startswith("ccxt.abstract.")]
+    entries = {name: call for kind in kinds for name, *call in _ENTRY.findall(inspect.getsource(kind))}
+    found = set()
+    for name, function in inspect.getmembers(type(exchange), inspect.isfunction):
+        verb = name.partition("_")[0]
+        if verb in ("cancel", "create", "edit") and name.islower():
+            words = set(re.findall(r"\w+", inspect.getsource(function)))
+            found |= {(verb, *entries[word]) for word in words & entries.keys()}
+    for verb, path, api, method in sorted(found):
+        if target := _target(exchange, re.findall(r"\w+", api), method, path):
+            yield {"venue": venue, "verb": verb, "method": method, "path": target}
+
+
+def _target(exchange: Any, api: list[str], method: str, path: str) -> str:
+    """Return the path that ccxt signs, with x0, x1 … for its placeholders; "" where it signs none."""
+    names = re.findall(r"\{([^}]*)\}", path)
+    try:
+        signed = exchange.sign(path, api, method, {name: f"x{at}" for at, name in enumerate(names)})
+    except (ccxt.BaseError, KeyError, TypeError, AttributeError):
+        return ""
+    return urlsplit(str(signed["url"])).path.rstrip("/")
+
+
 def _paths(apis: dict[str, Any], api: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for name, inner in apis.items():
         if name in ("get", "post", "put", "delete", "patch"):
@@ -193,9 +222,9 @@ def main() -> None:
         for row in (rounds, *wanted):
             print(json.dumps(time_of(*row.split("="))))  # noqa: T201
         return
-    if seed in ("calls", "errors"):
+    if seed in ("calls", "errors", "unified"):
         for venue in (rounds, *wanted):
-            for found in (calls_of if seed == "calls" else errors_of)(venue):
+            for found in {"calls": calls_of, "errors": errors_of, "unified": unified_of}[seed](venue):
                 print(json.dumps(found))  # noqa: T201
         return
     base = wanted.pop(0).removeprefix("at=") if wanted and wanted[0].startswith("at=") else ""

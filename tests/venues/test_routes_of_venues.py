@@ -11,7 +11,7 @@ import pytest
 from sealgate.core.halts import is_stoppable
 from sealgate.core.routes import Auth, Permission, RouteRow, RouteTable
 from sealgate.core.venues.venue import Venue
-from venues.calls import VENUES
+from venues.calls import GONE, VENUES
 from venues.through import FOLDER, OF_ANOTHER_FILE, Call, venue_of
 
 BY_QUERY = ("binance", "mexc", "bingx", "htx", "coinsph", "kraken", "hashkey", "toobit", "bitrue", "btcbox")
@@ -156,10 +156,11 @@ def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: s
 _CANCEL = re.compile(r"cancel|kill_?switch$|/delete-(open-)?orders?$|/allOpenOrders$", re.IGNORECASE)
 # What takes back no order, or makes another one; of Bybit's and MEXC's those of other files.
 _NO_CANCEL = re.compile(
-    r"replace|withdraw|transfer|redeem|copy_?trader|-trader|otc|loan|lend|borrow|c2c|invoice|qr_code|on_disconnect|cancel_status"
-    r"|^/(spot|contract|unified)/v3/private|^/api/v1/private/",
+    r"replace|staking|collection|withdraw|transfer|redeem|copy_?trader|-trader|otc|loan|lend|borrow|c2c|invoice|qr_code"
+    r"|on_disconnect|cancel_status|p2p|hash-transfer",
     re.IGNORECASE,
 )
+_ELSEWHERE = re.compile(r"^/(spot|contract|unified)/v3/private|^/api/v1/private/|^/open/api")
 
 
 def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Call]]) -> None:
@@ -170,6 +171,7 @@ def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Ca
         if call.method != "GET"
         and _CANCEL.search(call.path)
         and not _NO_CANCEL.search(call.path)
+        and not _ELSEWHERE.search(call.path)
         and not call.path.startswith(OF_ANOTHER_FILE.get(name, ("\0",)))
     ]
     assert len(cancels) > 200
@@ -182,10 +184,71 @@ def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Ca
     ] == []
 
 
+# By GET those of Deribit cancel; the batch of Kraken Futures can hold orders, too.
+_LOOKED_UP, _BATCH = "GET", Call("POST", "/derivatives/api/v3/batchorder", is_signed=True)
+_OF_ANOTHER = {**OF_ANOTHER_FILE, "mexc": ("/api/v1/private/", "/open/")}
+
+
+def test_what_ccxt_cancels_with_passes_a_halt_at_every_venue(unified: dict[str, set[Call]]) -> None:
+    cancels = [
+        (name, call)
+        for name, calls in unified.items()
+        for call in calls
+        if (call.method != _LOOKED_UP or name == "deribit")
+        and call != _BATCH
+        and not call.path.startswith(_OF_ANOTHER.get(name, ("\0",)))
+    ]
+    assert len(unified) == len(VENUES) - len(GONE)
+    assert len(cancels) > 200
+    assert sorted((name, call) for name, call in cancels if stops(name, call.method, call.path)) == []
+
+
+def test_nothing_else_that_ccxt_knows_passes_a_halt(
+    unified: dict[str, set[Call]], every_call: dict[str, list[Call]]
+) -> None:
+    def is_cancel(name: str, call: Call) -> bool:
+        is_named = _CANCEL.search(call.path) and not _NO_CANCEL.search(call.path)
+        is_order = call.method == "DELETE" and re.search(r"order", call.path, re.IGNORECASE)
+        return bool(is_named or is_order) or call._replace(is_signed=True) in unified[name]
+
+    assert [
+        (name, call)
+        for name, calls in every_call.items()
+        for call in calls
+        if call.is_signed
+        and needs(name, call.method, call.path) is not Permission.READ
+        and not stops(name, call.method, call.path)
+        and not is_cancel(name, call)
+        and not (call.method == "GET" and needs(name, "GET", call.path) is Permission.KEYS)
+    ] == []
+
+
+def stops(name: str, method: str, path: str) -> bool:
+    venue = venue_of(FOLDER / f"{name}.toml")
+    return is_stoppable(RouteTable(venue.routes).find(method, path.removeprefix(venue.prefix)))
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("exmo", "POST /v1.1/order_create/cancel"),
+        ("bybit", "POST /v5/order/create/cancel"),
+        ("bybit", "DELETE /v5/order/create"),
+        ("gate", "DELETE /api/v4/unified/loans"),
+        ("gate", "DELETE /api/v4/margin/loans/7"),
+        ("binance", "DELETE /sapi/v1/margin/isolated/account"),
+    ],
+)
+def test_neither_the_method_nor_the_end_of_a_path_passes_a_halt(name: str, call: str) -> None:
+    assert stops(name, *call.split())
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [
         ("coinex", "POST /v2/spot/cancel-order"),
+        ("bitmex", "DELETE /api/v1/order"),
+        ("ascendex", "DELETE /4/api/pro/v1/cash/order/all"),
         ("bitmart", "POST /spot/v3/cancel_order"),
         ("exmo", "POST /v1.1/order_cancel"),
         ("bitmex", "POST /api/v1/order/cancelAllAfter"),

@@ -105,10 +105,10 @@ class Halts:
 
 
 def is_stoppable(route: Route) -> bool:
-    """Whether a halt stops a route: it is neither a read nor a cancel.
+    """Whether a halt or a drain stops a route: it is neither a read nor named as a cancel.
 
     What needs `keys` cancels no order, even by DELETE: that removes keys and accounts. Its reads list them.
     """
     if route.needs is Permission.KEYS:
         return not route.is_read and route.lane is not Lane.READ
-    return not route.is_read and route.lane is not Lane.CANCEL
+    return not route.is_read and not route.is_cancel

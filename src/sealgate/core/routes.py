@@ -51,7 +51,8 @@ class Route:
     """One row. `template` is relative to the prefix and names the route in metrics and log.
 
     `order` says where its orders have what a policy asks for, `prices` where its replies have prices.
-    `is_cancel`: the venue's file names it, and it can do nothing but cancel. The lane alone says less.
+    `is_cancel`: a row of the venue's file or of the configuration names it as a cancel, so that it passes a
+    halt. The lane says only who goes first, and opens nothing.
     `share_s`: a reply to an identical request may be that old, in seconds; with 0 only those that wait go as
     one, and None shares nothing. `trade_if`: which bodies need only `trade`, though the route needs `keys`.
     `is_named`: a row is about this very call, so that the words in its path do not count.
@@ -213,7 +214,7 @@ class RouteTable:
             for other in METHODS:
                 route = _search(self._guarded, plainest, 0, other)
                 if route is not None and _is_guarded(route):
-                    return route
+                    return replace(route, lane=Lane.ORDER)  # also where only the list of keys is named
         # 3. A row for a whole tree decides, else the method. By its words, a path needs more.
         if found is None:
             found = (self._other_cancel if path.endswith("/cancel") else self._other)[method]
@@ -301,7 +302,12 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     needs = row.needs or standing.needs
     is_demoted = row.needs is Permission.READ and standing.lane is Lane.ORDER
     lane = row.lane or (Lane.READ if is_demoted else standing.lane)
-    is_cancel = standing.is_cancel and lane is Lane.CANCEL
+    if row.lane is Lane.CANCEL and row.needs is None and not standing.is_named:
+        needs = Permission.TRADE if needs is Permission.KEYS else needs  # by its words alone
+    is_cancel = needs is not Permission.KEYS and Lane.CANCEL in (
+        row.lane,
+        lane if standing.is_cancel else None,
+    )
     cost = row.cost or standing.cost
     changed = replace(
         standing,
@@ -310,7 +316,7 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
         cost=cost,
         is_cancel=is_cancel,
         trade_if=standing.trade_if if row.needs is None else None,
-        is_named=standing.is_named or row.needs is not None,
+        is_named=standing.is_named or row.needs is not None or row.lane is Lane.CANCEL,
     )
     return _shared(changed, row.method, standing.share_s if row.share_s is None else row.share_s)
 
@@ -322,7 +328,9 @@ def _route(method: str, row: RouteRow) -> Route:
         lane = Lane.READ
     if row.lane is None and lane is Lane.READ and needs is Permission.TRADE:
         lane = Lane.ORDER
-    is_cancel = lane is Lane.CANCEL and needs is Permission.TRADE and row.template != _OTHER
+    if lane is Lane.READ and needs is Permission.KEYS and method not in _READ_METHODS:
+        lane = Lane.ORDER  # it makes or changes keys, also where a row is about every method
+    is_cancel = row.lane is Lane.CANCEL and needs is Permission.TRADE
     route = Route(
         row.template,
         needs,

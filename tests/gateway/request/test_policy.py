@@ -93,11 +93,14 @@ async def test_the_bytes_that_pass_are_the_bytes_that_came(upstream: Upstream) -
 
 async def test_what_cannot_be_judged_is_refused_and_reads_and_named_cancels_pass(upstream: Upstream) -> None:
     async with running(upstream, symbols=["BTC"]) as station:
-        for method, path in ((b"POST", b"/leverage"), (b"DELETE", b"/order/7"), (b"POST", b"/orders/cancel")):
+        for method, path in ((b"POST", b"/leverage"), (b"PATCH", b"/order/7"), (b"POST", b"/cancel")):
             asked = request(method, b"/v1/trade" + path, GRID, body=b"{}")
             assert why(await station.ask(asked)).startswith("policy.route: ")
         assert why(await station.ask(order(target=MODIFY))).startswith("policy.symbols: ")
-        for asked in (b"GET /user/0xabc/openOrders", b"POST /order/cancel"):
+        for asked in (
+            *(b"GET /user/0xabc/openOrders", b"POST /order/cancel"),
+            *(b"DELETE /order/7", b"POST /orders/cancel"),
+        ):
             method, _, path = asked.partition(b" ")
             passes = request(method, b"/v1/trade" + path, GRID, body=b"{}" if method == b"POST" else b"")
             assert (await station.ask(passes)).status == 200

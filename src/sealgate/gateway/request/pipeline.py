@@ -17,8 +17,9 @@ from sealgate.core.attempts import (
     after_failure,
     after_reply,
 )
+from sealgate.core.halts import is_stoppable
 from sealgate.core.policy import Prices
-from sealgate.core.routes import Auth, Lane
+from sealgate.core.routes import Auth
 from sealgate.core.target import reached_by_proxy
 from sealgate.core.validity import begin_validity
 from sealgate.errors import Refusal
@@ -210,7 +211,7 @@ class Pipeline:
         """Return what was answered before; refuse a new order while draining."""
         sealer = self.generation.live_keys[ticket.key].key.sealer
         known = self._books.begin(ticket, body, sealer, context)
-        if known is None and self._halting.is_draining and ticket.route.lane is Lane.ORDER:
+        if known is None and self._halting.is_draining and is_stoppable(ticket.route):
             raise Refusal("draining", "The gateway is shutting down.")
         return known
 
