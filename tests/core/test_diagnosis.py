@@ -457,6 +457,22 @@ def test_a_reply_for_several_things_makes_none_of_them_certain() -> None:
     assert (finding.fix, finding.lists_causes) == ("", True)
 
 
+def test_a_secret_that_nothing_speaks_against_is_not_blamed_first() -> None:
+    assert {weight for weight, *_ in weighed(of_several(Means.KEY, Means.SIGNATURE))} == {POSSIBLE}
+    assert weighed(of_several(Means.SIGNATURE))[0][0] is LIKELY
+
+
+def test_a_page_of_somebody_else_is_told_in_its_words() -> None:
+    page = b"<html><style>p{}</style><title>Access Denied</title><p>You don't have access, ak.</html>"
+    for body, words in (
+        (page, "403 Access Denied You don't have"),
+        (b"\xff", "refused, 403:"),
+        (b" {", "403:"),
+    ):
+        [finding] = judgement(read(reply(403, body)))
+        assert words in finding.text
+
+
 def test_what_was_measured_counts_for_one_of_several_things() -> None:
     first, *_ = sorted(weighed(NEITHER, shape=Shape(is_shorter=True)), reverse=True)
     assert first == (LIKELY, "API key and secret are swapped", "the secret is not longer than the API key")
@@ -526,6 +542,7 @@ def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> N
     ("status", "content", "cause", "fix"),
     [
         (403, BLOCKED, NOT_SERVED, ASK_WHETHER_SERVED),
+        (403, b"", "the answer was 403", f"a firewall may refuse this address: {ASK_WHETHER_SERVED}"),
         (404, b"", "the answer was 404", ""),
         (429, b"", "the answer was 429", judged(429).advice),
         (503, b"", "the answer was 503", ""),

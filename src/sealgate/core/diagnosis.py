@@ -10,6 +10,7 @@ Source: spec.md, Authentication and Errors.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 
 from sealgate.core.findings import RENEW, Cause, Weight, error_words
 from sealgate.core.key_records import KeyRecord, KeyState
@@ -111,6 +112,8 @@ def refused_unsigned(status: int, verdict: Verdict) -> tuple[str, str]:
     """
     if verdict.means is Means.COUNTRY:
         return f"{NOT_SERVED}: {error_words(status, verdict.words).rstrip('.')}", ASK_WHETHER_SERVED
+    if status == HTTPStatus.FORBIDDEN and not verdict.is_limited:
+        return f"the answer was {status}", f"a firewall may refuse this address: {ASK_WHETHER_SERVED}"
     return f"the answer was {status}", verdict.advice if verdict.is_limited else ""
 
 

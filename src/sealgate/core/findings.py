@@ -1,5 +1,6 @@
 """What a check found, one line each: cause and fix, or several causes by rank. Texts and times for people."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -8,6 +9,7 @@ REACH = "check base_url, the network and the exchange's status"
 WAIT = "wait until the pause is over"
 RENEW = "make a new key in the app, put it into keys.*, and reload"
 _LONGEST = 100
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -106,6 +108,15 @@ def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:
     for one in sorted(filter(None, hidden), key=len, reverse=True):
         words = words.replace(one, "…")
     return f"{status} {in_one_line(words)}".strip()
+
+
+def page_text(body: bytes) -> str:
+    """Return the text of an HTML page, as firewalls answer, "" if a body is none."""
+    try:
+        text = body.decode("utf-8").lstrip()
+    except UnicodeDecodeError:
+        return ""
+    return "" if text.startswith(("{", "[")) else " ".join(_MARKUP.sub(" ", text).split())
 
 
 def in_one_line(words: str) -> str:

@@ -17,7 +17,7 @@ from sealgate.core.diagnosis import (
     causes_of,
     refused_unsigned,
 )
-from sealgate.core.findings import RENEW, Finding, Level, blamed, error_words, fail, ok, warn
+from sealgate.core.findings import RENEW, Finding, Level, blamed, error_words, fail, ok, page_text, warn
 from sealgate.core.key_audit import cannot_trade
 from sealgate.core.key_records import DAY_S, KeyRecord, KeyState, ListedKey
 from sealgate.core.venues.replies import Means, Verdict
@@ -231,7 +231,8 @@ def limited(area: str, status: int, verdict: Verdict, retry_after_s: float | Non
 def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
     area = read.area
     if reply.verdict.means is not Means.DONE:
-        said = error_words(reply.status, reply.verdict.words, (read.api_key,))
+        words = reply.verdict.words or page_text(reply.body)
+        said = error_words(reply.status, words, (read.api_key,))
         text, causes = f"a signed read was refused, {said.rstrip('.')}", causes_of(reply, read.facts)
         return blamed(area, text, causes, lists=bool(reply.verdict.others))
     if reply.status >= HTTPStatus.MULTIPLE_CHOICES:

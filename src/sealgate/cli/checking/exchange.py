@@ -13,7 +13,7 @@ from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.core.attempts import Failure
-from sealgate.core.diagnosis import Facts, WholeReply
+from sealgate.core.diagnosis import Facts, WholeReply, refused_unsigned
 from sealgate.core.findings import REACH, Finding, Level, error_words, fail, ok, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
@@ -171,8 +171,9 @@ class Exchange:
         try:
             self._clock.take(answer, sent)
         except UnreadableTimeError as error:
+            _, fix = refused_unsigned(answer.status, answer.verdict)
             is_its_fault = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            return str(error), _ITS_FAULT if is_its_fault else self._fix_of_time()
+            return str(error), fix or (_ITS_FAULT if is_its_fault else self._fix_of_time())
         return None
 
     def _fix_of_time(self) -> str:
