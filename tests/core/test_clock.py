@@ -7,7 +7,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sealgate.core.clock import DRIFT, Bounds, Jump, Sample, ServerClock, SystemClocks, find_jump
+from sealgate.core.clock import (
+    DRIFT,
+    Bounds,
+    Gap,
+    Jump,
+    Sample,
+    Sampling,
+    ServerClock,
+    SystemClocks,
+    find_jump,
+)
 from sealgate.core.validity import Stamps
 
 EPOCH = 1_790_000_000.0
@@ -327,3 +337,23 @@ def test_a_clock_that_is_set_back_is_followed() -> None:
     assert stamps.take(1_000_000, 7) == 1_000_000
     assert stamps.take(970_000, 7) == 970_000
     assert stamps.take(970_000, 7) == 969_999
+
+
+def test_how_often_the_exchange_is_asked_for_its_time() -> None:
+    """Five times within a quarter of a second at first, then at the interval; ever less often in trouble."""
+    sampling, burst = Sampling(), []
+    while (gap := sampling.gap(60.0, 0.001)).latest_s < 1.0:
+        burst.append(gap)
+        sampling = sampling.taken(0.020)
+    assert burst == [Gap(0.05, 0.05)] * 5
+    assert gap == Gap(0.2, 60.0)
+    poor = {error_s: sampling.gap(60.0, error_s).latest_s for error_s in (0.039, 0.041)}
+    assert poor == {0.039: 60.0, 0.041: 1.0}  # twice the best that one sample can do
+    near = {error_s: Sampling(0, 0.001).gap(60.0, error_s).latest_s for error_s in (0.0099, 0.0101)}
+    assert near == {0.0099: 60.0, 0.0101: 1.0}  # good enough wherever the exchange is near
+    waits = []
+    for _ in range(7):
+        sampling = sampling.failed()
+        waits.append(sampling.gap(60.0, 0.001))
+    assert [wait.latest_s for wait in waits] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert {wait.soonest_s for wait in waits} == {1.0}
