@@ -237,6 +237,12 @@ def test_which_replies_may_be_shared(row: CustomRoute, call: str, share_s: float
     assert RouteTable(ROWS, [row]).find(*call.split()).share_s == share_s
 
 
+def test_what_each_bot_gets_for_itself_is_never_shared() -> None:
+    rows = [RouteRow("*", "/listenKey", needs=READ, lane=Lane.READ, is_shareable=False)]
+    for custom_rows in ([], [CustomRoute("GET", "/listenKey", share_s=5.0)]):
+        assert RouteTable(rows, custom_rows).find("GET", "/listenKey").share_s is None
+
+
 def test_a_literal_goes_before_a_placeholder_and_turns_back_where_it_leads_nowhere() -> None:
     rows = [
         CustomRoute("GET", "/a/{x}/c", needs=TRADE),

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from sealgate.core.halts import is_stoppable
-from sealgate.core.routes import Auth, Permission, RouteRow, RouteTable
+from sealgate.core.routes import Auth, Lane, Permission, RouteRow, RouteTable
 from sealgate.core.venues.venue import Venue
 from venues.calls import GONE, VENUES
 from venues.through import FOLDER, OF_ANOTHER_FILE, Call, venue_of
@@ -121,9 +121,7 @@ def test_what_needs_keys_needs_them_by_other_methods_and_spellings(name: str, ca
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("kucoin", "POST /api/v1/bullet-private"),
         ("okx", "GET /api/v5/account/spot-manual-borrow-repay"),
-        ("deepcoin", "GET /deepcoin/listenkey/acquire"),
         ("deribit", "GET /api/v2/Private/buy"),
         ("deribit", "GET /api/v2/private/Buy"),
         ("deribit", "GET /api/v1/private/buy"),
@@ -304,3 +302,38 @@ def test_no_read_of_bybit_takes_a_body_also_where_a_row_of_its_own_names_it() ->
     assert len(reads) > 10
     assert [path for path in reads if not table.find("GET", path.replace("**", "x")).is_bodiless] == []
     assert table.find("GET", "/v5/market/time").auth is Auth.OPEN
+
+
+_STREAM_KEY = re.compile(r"listen-?key|userDataStream|ws-?token|websockets_token|bullet", re.IGNORECASE)
+
+
+def test_keys_of_streams_are_reads_that_pass_a_halt_and_that_each_bot_gets_for_itself(
+    every_call: dict[str, list[Call]],
+) -> None:
+    keys = [
+        (name, call)
+        for name, calls in every_call.items()
+        for call in calls
+        if _STREAM_KEY.search(call.path)
+        and not call.path.startswith(OF_ANOTHER_FILE.get(name, ("\0",)))
+        and call.path != "/0/private/GetWebSocketsToken"  # with which orders go past the gateway
+    ]
+    assert {name for name, _ in keys} >= {"binance", "bingx", "hashkey", "mexc", "toobit", "bitstamp", "xt"}
+    for name, call in keys:
+        venue = venue_of(FOLDER / f"{name}.toml")
+        route = RouteTable(venue.routes).find(call.method, call.path)
+        assert (route.needs, route.lane, route.share_s) == (Permission.READ, Lane.READ, None), (name, call)
+        assert not is_stoppable(route)
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "auth"),
+    [
+        ("binance", "POST /sapi/v1/userDataStream/isolated", Auth.KEY),
+        ("binance", "PUT /fapi/v1/listenKey", Auth.KEY),
+        ("kucoin", "POST /api/v1/bullet-public", Auth.OPEN),
+        ("kucoin", "POST /api/v1/bullet-private", Auth.SIGNED),
+    ],
+)
+def test_how_a_key_of_a_stream_is_asked_for(name: str, call: str, auth: Auth) -> None:
+    assert RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(*call.split()).auth is auth

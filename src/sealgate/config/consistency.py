@@ -178,7 +178,11 @@ def _only_reads_are_shared(config: Config) -> Iterator[Problem]:
         if route.share_s is None:
             continue
         standing = table.find(route.method, route.path.removeprefix(config.upstream.prefix))
-        if not (standing.is_read if route.needs is None else route.needs == "read"):
+        if not standing.is_shareable:
+            yield Problem(
+                ("routes", index, "share_s"), "has no effect, as each bot needs a stream's key of its own"
+            )
+        elif not (standing.is_read if route.needs is None else route.needs == "read"):
             text = (
                 'is for reads; add needs = "read" if the exchange changes nothing for it, else leave it out'
             )

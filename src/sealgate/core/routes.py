@@ -55,7 +55,8 @@ class Route:
     halt. The lane says only who goes first, and opens nothing.
     `share_s`: a reply to an identical request may be that old, in seconds; with 0 only those that wait go as
     one, and None shares nothing. `trade_if`: which bodies need only `trade`, though the route needs `keys`.
-    `is_named`: a row is about this very call, so that the words in its path do not count.
+    `is_shareable` is False for what each bot must get for itself, such as the key of a stream. `is_named`: a
+    row is about this very call, so that the words in its path do not count.
     """
 
     template: str
@@ -69,6 +70,7 @@ class Route:
     is_cancel: bool = field(default=False, compare=False)
     share_s: float | None = None
     trade_if: OrderShape | None = field(default=None, compare=False)
+    is_shareable: bool = field(default=True, compare=False)
     is_named: bool = field(default=False, compare=False)
 
     @cached_property
@@ -100,6 +102,7 @@ class RouteRow:
     order: OrderShape | None = None
     prices: PriceShape | None = None
     trade_if: OrderShape | None = None
+    is_shareable: bool = True
 
 
 @dataclass(slots=True)
@@ -342,6 +345,7 @@ def _route(method: str, row: RouteRow) -> Route:
         row.prices,
         is_cancel,
         trade_if=row.trade_if,
+        is_shareable=row.is_shareable,
         is_named=not row.template.endswith("**") and row.template != _OTHER,
     )
     return _shared(route, method, None)
@@ -351,7 +355,7 @@ def _shared(route: Route, method: str, share_s: float | None) -> Route:
     """Let reads be shared: those by a method that has no body by themselves, others where it is said."""
     if share_s is None and method in _READ_METHODS:
         share_s = 0.0
-    return replace(route, share_s=share_s if route.is_read else None)
+    return replace(route, share_s=share_s if route.is_read and route.is_shareable else None)
 
 
 def _other(method: str) -> Route:

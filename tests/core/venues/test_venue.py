@@ -438,6 +438,11 @@ prices = { each = "", symbol = "/s", price = "/p" }
     assert (order.prices, prices.order) == (None, None)
 
 
+def test_a_route_says_that_its_replies_are_for_one_bot_alone() -> None:
+    rows = ROUTE + "shared = false\n" + ROUTE + ROUTE + "shared = true\n"
+    assert [row.is_shareable for row in read_venue("mine.toml", LEAST + rows).routes] == [False, True, True]
+
+
 def test_a_route_says_which_bodies_need_less() -> None:
     text = """
 [[routes]]

@@ -29,7 +29,7 @@ _PRICE_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&{{}}]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
-_ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "order", "prices")
+_ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "shared", "order", "prices")
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
 _ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
 _ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
@@ -389,4 +389,5 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                 _order_shape(row),
                 _price_shape(row),
                 _trade_if(row),
+                row.data.get("shared") is None or row.flag("shared"),
             )
