@@ -449,6 +449,8 @@ def test_prices_that_orders_asked_for_outlive_a_restart_with_their_age() -> None
     assert prices.kept(150.0) == {}
     assert (prices.last("BTC", 150.0), prices.last("XRP", 150.0)) == (D(5), None)
     assert prices.kept(160.0) == {"BTC": ("5", 60.0)}
+    prices.learn(ONE, SYMBOL_PRICE, says(1, "XRP"), now=155.0)
+    assert prices.kept(160.0) == {"BTC": ("5", 60.0), "XRP": ("1", 5.0)}
     later.restore(
         {**prices.kept(160.0), "OLD": ("7", 4000.0), "BAD": ("x", 0.0), "SOON": ("8", -9.0)}, 1000.0
     )
