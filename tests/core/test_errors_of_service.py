@@ -59,6 +59,7 @@ OTHERS = [
     (502, b"<html>", "other_5xx"),
     (429, b"", "rate_limited"),
     (451, b"", "country_refused"),
+    (403, b"<!doctype html>", "firewall"),
     (422, b'{"detail":[{"msg":"x"}]}', "validation"),
     (500, b"\x1f\x8b", "internal"),
     (401, b"Rate limit exceeded", "other_4xx"),

@@ -390,6 +390,7 @@ _BY_MEANS: dict[Means, Callable[[WholeReply, Facts], Causes]] = {
     Means.ADDRESS: _address,
     Means.PERMISSION: _permission,
     Means.COUNTRY: _country,
+    Means.FIREWALL: _stranger,
 }
 _BY_KIND: dict[str, Callable[[WholeReply, Facts], Causes]] = {
     "headers_missing": _headers,

@@ -2,17 +2,20 @@
 
 import asyncio
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
 
+from sealgate.core.firewall import Firewall
 from sealgate.core.limits import memory
 from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
+from sealgate.core.limits.gate import LONGEST_BACKOFF_S
 from sealgate.core.limits.memory import Snapshot
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import PacerStatus, SharingStatus
+from sealgate.core.venues.replies import WaitRule
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
 
@@ -302,11 +305,31 @@ class Gates:
 
     of_keys: frozenset[RateScheduler]
     of_open: RateScheduler
+    firewall: Firewall = field(default_factory=Firewall)
 
     def hold(self, until: float) -> None:
         """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
         for scheduler in {*self.of_keys, self.of_open}:
             scheduler.hold(until)
+
+    def refused_by_firewall(self, bot: str, route: str, sent_at: float, now: float, wait: WaitRule) -> bool:
+        """Take in a firewall's refusal; all close if it is for this address. Return whether they do."""
+        is_address = self.firewall.refused(bot, route, sent_at, now)
+        pause_s = self.firewall.paused_until(bot, route) - now
+        if is_address:
+            pause_s = wait.documented_s or LONGEST_BACKOFF_S
+            self.hold(now + pause_s)
+        event = "firewall_shuts_out_address" if is_address else "firewall_refused_request"
+        log.warning(event, bot=bot, route=route, pause_s=round(pause_s, 1))
+        return is_address
+
+    def check_firewall(self, bot: str, route: str, now: float) -> None:
+        """Raise Refusal `rate_limited` for a bot whose latest request to this route a firewall refused."""
+        left_s = self.firewall.paused_until(bot, route) - now
+        if left_s > 0:
+            detail = f"A firewall in front of the exchange refused this bot's last request to {route}"
+            detail += f"; the gateway sends the next one in {left_s:.0f} s. Other bots and paths go on."
+            raise Refusal("rate_limited", detail, retry_after_s=left_s)
 
     @property
     def shut_until(self) -> float:

@@ -146,7 +146,7 @@ def test_a_code_and_a_status_say_more_than_words_of_a_country(
 
 
 def test_a_page_that_is_longer_than_errors_are_is_not_searched() -> None:
-    assert judge_of("").judge(403, CLOUDFRONT + b" " * LONGEST_ERROR).means is Means.REFUSED
+    assert judge_of("").judge(403, CLOUDFRONT + b" " * LONGEST_ERROR).means is Means.FIREWALL
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"", b"\xff", b"[" * 50_000])
@@ -324,8 +324,9 @@ def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
     more += '[[replies]]\nat = "/code"\nis = ["50012"]\nmeans = "limited"\nkind = "too_fast"\n'
     rows = judge_of(RULES + more).errors()
     own = ["too_fast", "signature", "outside", "banned", "unlisted"]
-    assert [*rows][:9] == [*own, "rate_limited", "country_refused", "other_4xx", "other_5xx"]
-    assert [*rows][9:] == ["unreachable", "connect_timeout", "lost", "late"]
+    assert [*rows][:8] == [*own, "rate_limited", "country_refused", "firewall"]
+    assert [*rows][8:10] == ["other_4xx", "other_5xx"]
+    assert [*rows][10:] == ["unreachable", "connect_timeout", "lost", "late"]
     assert rows["banned"].statuses == (418, 419)
     assert set(rows["too_fast"].words) == {"50011", "50012", "1"}
 
@@ -401,7 +402,7 @@ def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: st
         ),
         (
             'status = [400]\nkind = "x"\nwait_s = 5',
-            "8: wait_s needs means = 'limited' or 'banned'",
+            "8: wait_s needs means = 'limited', 'banned' or 'firewall'",
         ),
         (
             'status = [400]\nfinds = { adress = "(1)" }\nkind = "x"',
@@ -515,6 +516,26 @@ def test_a_rule_says_how_long_to_wait_and_who_is_shut_out() -> None:
     assert judge.judge(429, b"").wait == WaitRule("x-reset", "in_ms")
     assert judge.judge(403, b"").wait == WaitRule("", "", 600.0, Scope.ADDRESS)
     assert judge.judge(400, b"").wait == WaitRule()
+
+
+PAGE = b"\xef\xbb\xbf <!DOCTYPE HTML><html>no</html>"
+
+
+def test_a_page_for_people_is_a_firewalls_and_no_ban() -> None:
+    judge = judge_of(
+        '[[replies]]\nstatus = [403]\nbody = "html"\nmeans = "firewall"\nkind = "wall"\nwait_s = 600\n'
+        '[[replies]]\nstatus = [403]\nmeans = "banned"\nkind = "out"\n'
+    )
+    assert [judge.judge(403, body).kind for body in (PAGE, gzip.compress(PAGE), b"no", b'{"a":1}')] == [
+        "wall",
+        "out",
+        "out",
+        "out",
+    ]
+    assert judge.judge(403, gzip.compress(PAGE), b"gzip").wait.documented_s == 600.0
+    without = judge_of("")
+    assert (without.judge(403, PAGE).kind, without.judge(403, b"no").kind) == ("firewall", "other_4xx")
+    assert without.judge(404, PAGE).kind == "other_4xx"
 
 
 def test_an_address_is_shut_out_if_the_file_says_so_or_nothing_else_can_be() -> None:

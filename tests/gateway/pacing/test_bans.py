@@ -86,3 +86,53 @@ async def test_a_ban_that_a_request_without_a_key_meets_is_of_the_address(
         assert met(await station.ask(by("one", b"/public")))[0] == 429
         assert [(await station.ask(by(bot))).status for bot in ("one", "two")] == [429, 429]
         assert len(upstream.received) == 1
+
+
+PAGE = reply(b"403 Forbidden", b"<!DOCTYPE html><html>Request blocked</html>")
+WALLED = f"""{VENUE}
+[[replies]]
+status = [403]
+body = "html"
+means = "firewall"
+kind = "firewall"
+wait_s = 300
+"""
+
+
+def walled(tmp_path: Path) -> str:
+    head, first, rest = VENUE.partition("[[replies]]")
+    wall = WALLED.removeprefix(VENUE)
+    (tmp_path / "walled.toml").write_text(head + wall + first + rest)
+    return str(tmp_path / "walled.toml")
+
+
+async def test_a_firewalls_page_pauses_that_bot_on_that_path_and_nobody_else(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.answers.append(say(PAGE))
+    bots = {**BOTS, "three": {"token": "env:THREE", "key": "main"}}
+    tokens = {**TOKENS, "THREE": "token-three"}
+    venue = walled(tmp_path)
+    async with running_station(upstream, tokens, venue=venue, keys=KEYS, bots=bots) as station:
+        refused = await station.ask(by("one"))
+        assert met(refused) == (403, "refused", None, 1)
+        again = await station.ask(by("one"))
+        assert met(again)[:3] == (429, "not_sent", "rate_limited")
+        assert (
+            "A firewall in front of the exchange refused this bot's last request"
+            in again.document()["detail"]
+        )
+        others = (by("three"), by("two"), by("one", b"/balance"))
+        assert [met(await station.ask(one))[:2] for one in others] == [(200, "done")] * 3
+        assert {key.pause_s for key in station.gateway.status().keys} == {0.0}
+
+
+async def test_the_address_is_shut_out_once_the_gateway_itself_is_refused_as_well(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    async with running_station(upstream, TOKENS, venue=walled(tmp_path), keys=KEYS, bots=BOTS) as station:
+        upstream.time = upstream.otherwise = say(PAGE)
+        assert (await station.ask(by("one"))).status == 403
+        await station.until(lambda: all(key.pause_s > 290 for key in station.gateway.status().keys))
+        assert [(await station.ask(by(bot))).status for bot in ("one", "two")] == [429, 429]
+        assert len(upstream.received) == 1

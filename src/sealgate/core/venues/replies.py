@@ -45,8 +45,9 @@ _COUNTRY = re.compile(
 _SENTENCE_END = re.compile(r'<[^<>]*>|[\n"]|(?<=[.!])\s')
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _TESTS = ("is", "not", "begins", "contains")
+_HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
 _WAITS = ("wait_s", "wait", "scope")
-REPLY_KEYS = ("status", "at", *_TESTS, "finds", *_WAITS, "means", "or", "kind", "whose", "advice")
+REPLY_KEYS = ("status", "body", "at", *_TESTS, "finds", *_WAITS, "means", "or", "kind", "whose", "advice")
 _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 # How a header states a moment: as a time of the epoch, or as how far away it is.
@@ -76,6 +77,7 @@ class Means(StrEnum):
     ADDRESS = "address"
     PERMISSION = "permission"
     COUNTRY = "country"
+    FIREWALL = "firewall"
     UNKNOWN = "unknown"
 
 
@@ -93,6 +95,7 @@ _WHOSE = {
     Means.LIMITED: Whose.UPSTREAM,
     Means.BANNED: Whose.UPSTREAM,
     Means.COUNTRY: Whose.UPSTREAM,
+    Means.FIREWALL: Whose.UPSTREAM,
     Means.UNKNOWN: Whose.UPSTREAM,
 }
 _ADVICE = {
@@ -106,6 +109,7 @@ _ADVICE = {
     Means.KEY: "Compare `api_key` with the exchange's list: it may be mistyped, revoked or expired.",
     Means.ADDRESS: "Add this machine's public address to the key's list at the exchange.",
     Means.PERMISSION: "Give the key this permission at the exchange, or use another key.",
+    Means.FIREWALL: "A firewall refused this request or this address: this bot pauses on this path.",
     Means.COUNTRY: "Ask the exchange whether it serves this country and network: waiting does not help.",
     Means.UNKNOWN: "Look an order up before you send it again: it may have executed.",
 }
@@ -190,6 +194,7 @@ class Rule:
     finds: tuple[tuple[str, "re.Pattern[str]"], ...]
     means: Means
     verdict: Verdict
+    is_html: bool = False  # only of a page for people
 
     @property
     def name(self) -> str:
@@ -245,7 +250,7 @@ def _check_reached(rule: Rule, earlier: list[Rule], table: Table) -> None:
     for before in earlier:
         if before.statuses and (not rule.statuses or set(rule.statuses) - set(before.statuses)):
             continue
-        if not before.at:
+        if not before.at and (rule.is_html or not before.is_html):
             raise table.error(
                 "status", f"never matches: the rule {before.name} before it takes all these replies"
             )
@@ -257,6 +262,7 @@ def _check_reached(rule: Rule, earlier: list[Rule], table: Table) -> None:
 
 
 def _rule(table: Table) -> Rule:
+    is_html = table.text("body", "", ("", "html")) == "html"
     at = table.checked("at", POINTER, "a JSON pointer such as /code", "")
     exact, others = table.texts("is"), table.texts("not")
     begins, contains = table.texts("begins"), table.texts("contains")
@@ -299,6 +305,7 @@ def _rule(table: Table) -> Rule:
             wait=_wait_rule(table, means),
             others=also,
         ),
+        is_html,
     )
 
 
@@ -315,8 +322,8 @@ def _one_of(*meanings: Means) -> str:
 
 def _wait_rule(table: Table, means: Means) -> WaitRule:
     for key in _WAITS:
-        if key in table.data and means not in (Means.LIMITED, Means.BANNED):
-            raise table.error(key, f"{key} needs means = 'limited' or 'banned'")
+        if key in table.data and means not in (Means.LIMITED, Means.BANNED, Means.FIREWALL):
+            raise table.error(key, f"{key} needs means = 'limited', 'banned' or 'firewall'")
     wait = table.checked("wait", _WAIT, f"header NAME as {' | '.join(MOMENTS)}", "")
     found = _WAIT.fullmatch(wait)
     header, moment = (found[1].lower(), found[2]) if found else ("", "")
@@ -377,6 +384,8 @@ class Judge:
             return _DONE
         reader = _BodyReader(status, body, coding, is_order=is_order)
         for rule in rules:
+            if rule.is_html and not reader.is_html:
+                continue
             text = rule.match(reader.texts(rule.at) if rule.at else ())
             if text is not None:
                 if not rule.at and status == FORBIDDEN and reader.country:  # it says more than its status
@@ -387,7 +396,9 @@ class Judge:
         says_all = not is_order and (is_head or status in BODILESS)
         if OK <= status < BAD_REQUEST and not says_all and self._is_unsaid(reader, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reader)
-        verdict = _COUNTRY_REFUSED if status == FORBIDDEN and reader.country else by_status(status)
+        verdict = by_status(status)
+        if status == FORBIDDEN and (reader.country or reader.is_html):
+            verdict = _COUNTRY_REFUSED if reader.country else _FIREWALL_REFUSED
         if self._may_have_executed(verdict.means, reader, is_order=is_order):
             verdict = _UNKNOWN
         return self._worded(verdict, _NOTHING, reader)
@@ -437,7 +448,7 @@ class Judge:
                 statuses = dict.fromkeys((*row.statuses, *rule.statuses))
                 words = dict.fromkeys((*row.words, *sorted(rule.exact), *rule.begins, *rule.contains))
                 rows[rule.verdict.kind] = ErrorRow(row.verdict, tuple(statuses), tuple(words))
-        for verdict in (LIMITED, _COUNTRY_REFUSED, _REFUSED, _UNKNOWN, *NO_REPLY.values()):
+        for verdict in (LIMITED, _COUNTRY_REFUSED, _FIREWALL_REFUSED, _REFUSED, _UNKNOWN, *NO_REPLY.values()):
             rows.setdefault(verdict.kind, ErrorRow(verdict, (), ()))
         return rows
 
@@ -482,6 +493,11 @@ class _BodyReader:
     def is_dark(self) -> bool:
         """Whether something came, and it cannot be read as JSON."""
         return bool(self._body) and self._document is None
+
+    @property
+    def is_html(self) -> bool:
+        """Whether it is a page for people: no exchange's own software answers a program so."""
+        return (self._plain or b"").lstrip(b"\xef\xbb\xbf \t\r\n")[:14].lower().startswith(_HTML)
 
     @cached_property
     def _plain(self) -> bytes | None:
@@ -547,6 +563,7 @@ def _plain(value: object) -> str | None:
 
 _DONE = Verdict(Means.DONE, "", Whose.UPSTREAM, "")
 LIMITED = Verdict(Means.LIMITED, "rate_limited", Whose.UPSTREAM, _ADVICE[Means.LIMITED])
+_FIREWALL_REFUSED = Verdict(Means.FIREWALL, "firewall", Whose.UPSTREAM, _ADVICE[Means.FIREWALL])
 _COUNTRY_REFUSED = Verdict(Means.COUNTRY, "country_refused", Whose.UPSTREAM, _ADVICE[Means.COUNTRY])
 _REFUSED = Verdict(
     Means.REFUSED, "other_4xx", Whose.BOT, "Read the reply: the venue's file has no rule for this error."

@@ -99,7 +99,7 @@ class ClockKeeper:
         until = max(self.gates.shut_until, self.gates.of_open.paused_until)
         if self._clock.not_ready is None:
             until = max(until, self.gates.reopened_at + _SCOUT_S)
-        return until
+        return max(until, self.gates.firewall.paused_until(OWN_BOT, self._source.path))
 
     async def _take_sample(self) -> None:
         timeout_s, now = self._upstream.destination.total_timeout_s, self._system.now()
@@ -132,7 +132,7 @@ class ClockKeeper:
             permit.goes(sent)
             answer = await connection.exchange(request, timeout_s, is_head=False)
         if isinstance(answer, Answer):
-            self._tell(answer, permit)
+            self._tell(answer, permit, sent)
         if isinstance(answer, Failure):
             self._sampling = self._sampling.failed()
             self._log(answer.detail, fix=REACH)
@@ -141,11 +141,16 @@ class ClockKeeper:
             _, fix = refused_unsigned(answer.status, answer.verdict)
             self._log(trouble, fix=fix or "check base_url, clock.path and clock.field")
 
-    def _tell(self, answer: Answer, permit: Permit) -> None:
+    def _tell(self, answer: Answer, permit: Permit, sent: float) -> None:
         """Let the gate know what a reply says of the limit; all close if the address is shut out."""
         permit.answered(self._clock.taught_by(answer.verdict, answer.head), self._system.now())
         if answer.verdict.shuts_out_address(is_open=True):
             self.gates.hold(permit.paused_until)
+        path, now, wait = self._source.path or _ANYWHERE, self._system.now(), answer.verdict.wait
+        if answer.verdict.means is Means.FIREWALL and self._source.path:
+            self.gates.refused_by_firewall(OWN_BOT, path, sent, now, wait)
+        elif self.gates.firewall.is_alert:
+            self.gates.firewall.accepted(OWN_BOT, path, sent)
 
     def _read(self, answer: Answer, sent: float, received: float) -> str | None:
         """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""

@@ -22,6 +22,7 @@ from sealgate.core.policy import Prices
 from sealgate.core.routes import Auth
 from sealgate.core.target import reached_by_proxy
 from sealgate.core.validity import begin_validity
+from sealgate.core.venues.replies import Means
 from sealgate.errors import Refusal
 from sealgate.gateway.bots import own_url, read_body, whole_body
 from sealgate.gateway.http.memory import HeadMemory
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("sealgate.pipeline")
 
+_FIREWALL = Means.FIREWALL
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
@@ -222,6 +224,8 @@ class Pipeline:
         stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
         """
         self._halting.check(ticket)
+        if self.generation.gates.firewall.is_alert:
+            self.generation.gates.check_firewall(ticket.bot.name, _route(ticket), self._system.now())
         if context.breaker is not None and ticket.route.auth is _SIGNED:
             self.generation.live_keys[ticket.key].breaker.check()
 
@@ -468,6 +472,7 @@ class Pipeline:
                 return
             counters = self.generation.config.venue.limits.counters
             observe(attempt, permit, ticket, context, self.generation.clock, now, counters)
+            self._ask_firewall(ticket, attempt, context, now)
             if attempt.verdict.shuts_out_address(is_open=ticket.route.auth is _OPEN):
                 self.generation.gates.hold(permit.paused_until)
             if ticket.route.auth is _SIGNED:
@@ -476,6 +481,20 @@ class Pipeline:
                 )
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
+
+    def _ask_firewall(self, ticket: Ticket, answer: Answer, context: RequestContext, now: float) -> None:
+        """Note whether a request passed the firewall; after a refusal, the clock asks as somebody else."""
+        gates, bot, route = self.generation.gates, ticket.bot.name, _route(ticket)
+        if answer.verdict.means is _FIREWALL:
+            gates.refused_by_firewall(bot, route, context.sent_at, now, answer.verdict.wait)
+            self.generation.clock.due.set()
+        elif gates.firewall.is_alert:
+            gates.firewall.accepted(bot, route, context.sent_at)
+
+
+def _route(ticket: Ticket) -> str:
+    """Return what a firewall's refusal of this request pauses: its route, or its path if no row names it."""
+    return f"{ticket.method} {ticket.route.template if ticket.route.is_named else ticket.target.path}"
 
 
 def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sealgate.config import Config
+from sealgate.core.firewall import Firewall
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.validity import Nonces, Stamps
 from sealgate.core.venues.venue import Scope
@@ -51,7 +52,10 @@ def build_generation(
     upstream = _upstream(destination_of(config, parts.ca_digest), old)
     live_keys = _live_keys(config, parts, system, in_flight, old)
     open_scheduler = _open_scheduler(config, live_keys, system, old)
-    gates = Gates(frozenset(live_key.scheduler for live_key in live_keys.values()), open_scheduler)
+    of_keys = frozenset(live_key.scheduler for live_key in live_keys.values())
+    is_same = old is not None and old.upstream is upstream
+    firewall = old.gates.firewall if old is not None and is_same else Firewall()
+    gates = Gates(of_keys, open_scheduler, firewall)
     clock, clock_keeper = _clock(config, upstream, gates, system, old)
     return Generation(
         config=config,

@@ -1,0 +1,61 @@
+"""Refusals by a firewall in front of the exchange: whose requests pause, and when the address is shut out.
+
+Its page does not say whether it refuses one request for what is in it, or this address. There are three
+cases:
+
+1. A first refusal is about the request: that bot's requests to that route pause, each time for twice as long.
+2. The next refusal is the same bot's, on whatever route: the same, as one bot must not stop the others.
+3. It is another's, and nothing was accepted since the first was sent: the address is shut out. The gateway's
+   own request for the time counts as another's, so that this shows at a single bot, too.
+"""
+
+from dataclasses import dataclass
+
+FIRST_S, LONGEST_S = 1.0, 300.0
+_MOST = 1000  # pauses that are remembered
+_FORGOTTEN_S = 3600.0  # after which a refusal is the first again
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePause:
+    """One bot's requests to one route: none until then."""
+
+    until: float
+    length_s: float
+
+
+class Firewall:
+    """What is known of it. `is_alert`: something was refused, and nobody else has to ask."""
+
+    def __init__(self) -> None:
+        self.is_alert = False
+        self._pauses: dict[tuple[str, str], RoutePause] = {}
+        self._suspect: tuple[str, float] | None = (
+            None  # whose request was refused first, and when it was sent
+        )
+
+    def paused_until(self, bot: str, route: str) -> float:
+        """Return until when a bot's requests to a route pause, 0 where they do not."""
+        pause = self._pauses.get((bot, route))
+        return 0.0 if pause is None else pause.until
+
+    def refused(self, bot: str, route: str, sent_at: float, now: float) -> bool:
+        """Take in a refusal of what was sent then; return whether the address is shut out."""
+        self.is_alert = True
+        self._pauses = {key: one for key, one in self._pauses.items() if now - one.until < _FORGOTTEN_S}
+        if len(self._pauses) >= _MOST:
+            del self._pauses[next(iter(self._pauses))]
+        before = self._pauses.get((bot, route))
+        if before is None or now >= before.until:  # else it was under way when the pause began
+            length_s = FIRST_S if before is None else min(2 * before.length_s, LONGEST_S)
+            self._pauses[bot, route] = RoutePause(now + length_s, length_s)
+        if self._suspect is None:
+            self._suspect = bot, sent_at
+        return self._suspect[0] != bot
+
+    def accepted(self, bot: str, route: str, sent_at: float) -> None:
+        """Take in that a request sent then passed the firewall."""
+        self._pauses.pop((bot, route), None)
+        if self._suspect is not None and sent_at > self._suspect[1]:
+            self._suspect = None
+        self.is_alert = bool(self._pauses) or self._suspect is not None
