@@ -11,6 +11,7 @@ from rig.wire import OK
 
 READ = request()
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
+NO_CANCEL = request(b"POST", b"/v1/trade/cancel", body=b"{}")  # which no row names, whatever its end says
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
 KEYED = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k-1", body=b'{"id":"2"}')
 
@@ -46,10 +47,11 @@ async def test_who_is_connected_is_served_but_for_orders(upstream: Upstream) -> 
         station.bot() as busy,
         station.bot() as reader,
         station.bot() as orderer,
+        station.bot() as pretender,
         station.bot() as canceller,
         station.bot() as asker,
     ):
-        for bot in (reader, orderer, canceller):
+        for bot in (reader, orderer, pretender, canceller):
             assert (await bot.ask(request(target=b"/v1/trade/time"))).status == 200
         first = await asker.ask(KEYED)
         upstream.answers.append(hold_until(go, say(OK)))
@@ -58,8 +60,9 @@ async def test_who_is_connected_is_served_but_for_orders(upstream: Upstream) -> 
         drained = asyncio.ensure_future(station.gateway.drain())
         await station.until(lambda: station.gateway.pipeline.is_draining)
 
-        refused = await orderer.ask(ORDER)
-        assert (refused.status, refused.outcome, refused.reason) == (503, "not_sent", "draining")
+        for bot, message in ((orderer, ORDER), (pretender, NO_CANCEL)):
+            refused = await bot.ask(message)
+            assert (refused.status, refused.outcome, refused.reason) == (503, "not_sent", "draining")
         for bot, message in ((reader, READ), (canceller, CANCEL)):
             answer = await bot.ask(message)
             assert (answer.status, answer.outcome) == (200, "done")
