@@ -494,3 +494,13 @@ def test_what_is_granted_twice_goes_once(pacer: MemberPacer) -> None:
     (a,) = waiting(pacer, "a")
     assert granted(pacer, "a", "a") == [a]
     assert granted(pacer, "a") == []
+
+
+def test_what_cannot_wait_for_the_end_of_a_pause_is_told_so_before_it_enters() -> None:
+    pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    pacer.hold(10.0)
+    early, patient = (Claim(name, "bot", Lane.ORDER, at) for name, at in (("a", 5.0), ("b", 20.0)))
+    rejection = pacer.outlasted(early, 1.0)
+    assert rejection is not None
+    assert rejection.retry_after_s == 9.0
+    assert pacer.outlasted(patient, 1.0) is None
