@@ -123,7 +123,6 @@ def test_a_get_that_ccxt_knows_is_a_read_but_for_these(every_call: dict[str, lis
     assert sorted(get for get in gets if needs(get[0], "GET", get[1]) is Permission.TRADE) == [
         ("bingx", "/openApi/api/v3/get/asset/transfer"),
         ("bingx", "/openApi/swap/v1/trade/batchCancelReplace"),
-        ("deepcoin", "/deepcoin/listenkey/acquire"),
         ("okx", "/api/v5/account/set-auto-repay"),
         ("okx", "/api/v5/account/spot-manual-borrow-repay"),
     ]
