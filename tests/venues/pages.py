@@ -28,6 +28,7 @@ _NAMES_HEAD = """\
 | other name | write, or why it is not served |
 |---|---|
 """
+_KEEPS = "The secret itself stays in memory, see [SECURITY.md](../SECURITY.md#what-stays-in-memory)."
 _LIST_HEAD = """\
 | venue | tier | verified with | signature | key | time | replies | counts by | note |
 |---|---|---|---|---|---|---|---|---|
@@ -53,7 +54,7 @@ def _venue_row(venue: Venue) -> str:
         "yes" if venue.clock_path else "-",
         str(len(venue.replies.rules) or "-"),
         venue.limits.scope.value,
-        venue.note or "-",
+        " ".join(filter(None, (venue.note, _KEEPS if signing.keeps_secret else ""))) or "-",
     )
     return _row(*cells)
 

@@ -10,12 +10,12 @@ from sealgate.cli import main
 from sealgate.core.venues.replies import Means, doc_link
 from sealgate.core.venues.scheme import (
     _ENCODERS,
-    _HMAC_KEYS,
     _NAMES,
     _SIGNATURE,
     _STAMPS,
     DIGESTS,
     NONCES,
+    SECRET_FORMS,
     SIGNING_KEYS,
 )
 from sealgate.core.venues.templates import FILTERS
@@ -107,7 +107,7 @@ def test_the_venues_whose_orders_a_policy_can_judge_are_listed() -> None:
 def test_what_a_digest_an_encoding_or_a_secret_may_be_is_all_said() -> None:
     for name, values in (
         ("digest", DIGESTS),
-        ("secret", _HMAC_KEYS),
+        ("secret", SECRET_FORMS),
         ("encoding", _ENCODERS),
         ("timestamp", _STAMPS),
         ("nonce", NONCES),

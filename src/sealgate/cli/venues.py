@@ -40,6 +40,10 @@ _SECRETS = {
     "sha256hex": "the hex SHA-256 of the secret's text",
     "md5hex": "the hex MD5 of the secret's text",
 }
+_IN_MEMORY = {
+    False: "The state of the HMAC, which signs for this key alone; not the secret.",
+    True: "The secret itself: it is hashed last, so that no state can be prepared.",
+}
 _SCOPES = {
     "key": "each key alone",
     "account": "all keys of one account together",
@@ -159,6 +163,7 @@ def show_json(venue: Venue) -> dict[str, object]:
         "note": venue.note,
         "replaced_headers": [name for name, _ in venue.signing.headers],
         "cut_parameters": _strips(venue),
+        "keeps_secret_in_memory": venue.signing.keeps_secret,
         "nonce": venue.signing.nonce,
         "nonces_rise": venue.signing.nonces_rise,
         "examples": [asdict(example) for example in examples(venue)],
@@ -195,6 +200,7 @@ def _rows(venue: Venue) -> Iterator[tuple[str, list[str]]]:
         yield "prefix", [f"{venue.prefix}: requests outside it are refused; it is sent but not signed"]
     yield "key needs", [", ".join(key_needs(venue))]
     yield "signature", [_signature(venue), *_keyed(venue)]
+    yield "in memory", [_IN_MEMORY[signing.keeps_secret], *_sent_as_it_is(venue)]
     if signing.nonce != "none":
         order = ["requests of one key go one at a time, each after the reply to the one before"]
         yield "nonce", [_NONCES_SAID[signing.nonce], *(order if signing.nonces_rise else ())]
@@ -233,10 +239,15 @@ def _signature(venue: Venue) -> str:
 
 
 def _keyed(venue: Venue) -> Iterator[str]:
-    if venue.signing.secret == "appended":  # noqa: S105 - a name of a form
+    if venue.signing.keeps_secret:
         yield "no HMAC: a hash of the text with the secret behind it"
     else:
         yield f"an HMAC; its key is {_SECRETS[venue.signing.secret]}"
+
+
+def _sent_as_it_is(venue: Venue) -> Iterator[str]:
+    if venue.signing.needs("passphrase"):
+        yield "The passphrase stays there, as each request needs it."
 
 
 def _strips(venue: Venue) -> list[str]:

@@ -172,7 +172,7 @@ def test_what_is_made_of_the_secret_is_wiped_and_not_the_callers_buffer(
     secret_is: SecretIs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[bytearray] = []
-    make, digest = scheme._HMAC_KEYS[secret_is], hashlib.sha256
+    make, digest = scheme.SECRET_FORMS[secret_is], hashlib.sha256
 
     def key_of(given: bytearray) -> bytearray:
         made.append(make(given))
@@ -183,7 +183,7 @@ def test_what_is_made_of_the_secret_is_wiped_and_not_the_callers_buffer(
             made.append(data[0])
         return digest(*data)
 
-    monkeypatch.setitem(scheme._HMAC_KEYS, secret_is, key_of)
+    monkeypatch.setitem(scheme.SECRET_FORMS, secret_is, key_of)
     monkeypatch.setattr(hashlib, "sha256", digest_of)
     secret, _ = stored(secret_is, b"c4n4ry-0123456789abcdef")
     buffer = bytearray(secret)

@@ -4,10 +4,11 @@ import base64
 import json
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -18,6 +19,7 @@ from rig.command import ended_command
 from rig.program import Program, ended_program, running_program
 from rig.upstream import running_upstream, say
 from rig.wire import reply
+from sealgate.core.venues.scheme import SECRET_FORMS
 
 # The same program with one mistake: it keeps a copy of each secret that it reads.
 FORGETFUL = """
@@ -90,10 +92,16 @@ def port(url: str) -> int:
 
 
 @asynccontextmanager
-async def serving(folder: Path, start: tuple[str, ...] = ("-m", "sealgate")) -> AsyncIterator[Serving]:
+async def serving(
+    folder: Path,
+    start: tuple[str, ...] = ("-m", "sealgate"),
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[Serving]:
     async with (
         running_upstream() as upstream,
-        running_program("serve", environ=environ(upstream.base_url), folder=folder, start=start) as program,
+        running_program(
+            "serve", environ=environ(upstream.base_url, **settings), folder=folder, start=start
+        ) as program,
     ):
         await program.line('"ready"')
         listening = json.loads(await program.line('"listening"'))
@@ -105,7 +113,7 @@ async def serving(folder: Path, start: tuple[str, ...] = ("-m", "sealgate")) -> 
         for page in PAGES:
             said += (await Admin(port(listening["admin"])).ask(page)).raw
         assert b"200 OK" in said
-        assert b"app_only" in said
+        assert b"app_only" in said or "SEALGATE_VENUE" in settings
         yield Serving(program, said)
 
 
@@ -189,6 +197,68 @@ async def test_a_core_of_the_running_gateway_has_no_copy(folder: Path, canary: b
     assert b"ak-public-1" in core, "the core is not of the gateway's memory"
     assert found_in(core, canary) == found_in(core, successor) == Counter()
     assert found_in(gateway.program.output.encode(), successor) == Counter()
+
+
+def elsewhere(venue: str, **more: str) -> dict[str, str]:
+    """Return the settings of another exchange, whose time is read as this upstream states it."""
+    return {
+        "SEALGATE_VENUE": venue,
+        "SEALGATE_UPSTREAM__PREFIX": "/v1/trade",
+        "SEALGATE_CLOCK__PATH": "/v1/trade/time",
+        "SEALGATE_CLOCK__FIELD": "",
+        **more,
+    }
+
+
+SECRET_IS = "SEALGATE_SIGNING__SECRET_IS"
+PASSPHRASE = {"SEALGATE_KEYS__MAIN__PASSPHRASE": "file:main.passphrase"}
+# A venue for each way to key an HMAC, and how its secret is stored.
+KEYED: dict[str, tuple[dict[str, str], Callable[[bytes], bytes]]] = {
+    "hex": ({SECRET_IS: "hex"}, lambda raw: raw.hex().encode()),
+    "base64": (elsewhere("kraken"), base64.b64encode),
+    "as_base64": (elsewhere("apex", **PASSPHRASE), bytes),
+    "sha256hex": ({SECRET_IS: "sha256hex"}, bytes),
+    "md5hex": (elsewhere("btcbox"), bytes),
+    "with a passphrase": (elsewhere("okx", **PASSPHRASE), bytes),
+    "with a passphrase that is signed": (elsewhere("kucoin", **PASSPHRASE), bytes),
+}
+
+
+def test_each_way_to_key_an_hmac_has_its_canary() -> None:
+    assert {*SECRET_FORMS} - {"utf8", "appended"} <= {*KEYED}
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")
+@pytest.mark.parametrize(("settings", "store"), KEYED.values(), ids=KEYED)
+async def test_no_way_to_key_an_hmac_leaves_a_copy_in_memory(
+    folder: Path, canary: bytes, settings: dict[str, str], store: Callable[[bytes], bytes]
+) -> None:
+    """Neither as it was stored nor decoded. A passphrase stays, as each request needs it."""
+    successor, passphrase = new_canary(), new_canary()
+    (folder / "main.passphrase").touch(mode=0o600)
+    (folder / "main.passphrase").write_bytes(passphrase)
+    (folder / "main.secret").write_bytes(store(canary))
+    async with serving(folder, settings=settings) as gateway:
+        (folder / "main.secret").write_bytes(store(successor))
+        gateway.program.tell(signal.SIGHUP)
+        await gateway.program.line('"reloaded"')
+        core = core_of(gateway.process, folder)
+    assert b"ak-public-1" in core, "the core is not of the gateway's memory"
+    for secret in (canary, successor):
+        assert found_in(core, secret) + found_in(core, store(secret)) == Counter()
+    for secret in (canary, successor, passphrase):
+        assert found_in(gateway.program.output.encode() + gateway.said, secret) == Counter()
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")
+async def test_a_secret_that_is_hashed_last_stays_in_memory_and_goes_nowhere_else(
+    folder: Path, canary: bytes
+) -> None:
+    """So SECURITY.md says: no state of a hash can be prepared for it."""
+    async with serving(folder, settings=elsewhere("coinex")) as gateway:
+        core = core_of(gateway.process, folder)
+    assert found_in(core, canary)["plain"] == 1
+    assert found_in(gateway.program.output.encode() + gateway.said, canary) == Counter()
 
 
 async def test_a_gateway_that_keeps_the_secret_is_found_out(folder: Path, canary: bytes) -> None:

@@ -1,7 +1,8 @@
 """How a venue is signed: the `[signing]` tables of its file, and the signer that one key makes of them.
 
-A `Scheme` is what the file says. A `Sealer` is a scheme bound to one key: it keeps no secret but the two
-hashes that an HMAC is made of (RFC 2104), and one plan of ready-made functions per method and kind of body.
+A `Scheme` is what the file says. A `Sealer` is a scheme bound to one key. It keeps one plan of ready-made
+functions per method and kind of body, and the two hashes that an HMAC is made of (RFC 2104): not the secret,
+unless the scheme hashes it behind each message.
 
 The bot's own bytes stay as they came. Additions stand at the ends of query or form; what a bot added that
 signs with dummy keys is cut out first.
@@ -58,7 +59,7 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
 
 _APPENDED = "appended"
 # What keys the HMAC. With "appended" there is none, but a hash of the message with the secret after it.
-_HMAC_KEYS: dict[str, Callable[[bytearray], bytearray]] = {
+SECRET_FORMS: dict[str, Callable[[bytearray], bytearray]] = {
     "utf8": lambda secret: secret,
     "hex": lambda secret: bytearray(binascii.unhexlify(secret)),
     "base64": lambda secret: bytearray(binascii.a2b_base64(secret, strict_mode=True)),
@@ -161,6 +162,11 @@ class Scheme:
         """Whether a request is refused that arrives behind another with a higher nonce."""
         return self.nonce in PER_MS and self.nonce_order == "rising"
 
+    @property
+    def keeps_secret(self) -> bool:
+        """Whether the secret itself stays in memory: it is hashed behind each message."""
+        return self.secret == _APPENDED
+
     def needs(self, name: str) -> bool:
         """Ask whether a text of the file has a value of this name: then a key, or a request, must have it."""
         return any(name in names_in(text) for text in self._texts())
@@ -208,7 +214,7 @@ def read_scheme(table: Table) -> Scheme:
             )
     return Scheme(
         digest=table.text("digest", "sha256", DIGESTS),
-        secret=table.text("secret", "utf8", _HMAC_KEYS),
+        secret=table.text("secret", "utf8", SECRET_FORMS),
         encoding=table.text("encoding", "hex", _ENCODERS),
         timestamp=table.text("timestamp", "ms", _STAMPS),
         expires_s=table.integer("expires_s"),
@@ -525,13 +531,20 @@ def _appending(text: Template | None, own: str) -> Template | None:
 
 def _mac(scheme: Scheme, secret: bytearray) -> Mac:
     try:
-        key = _HMAC_KEYS[scheme.secret](secret)
+        key = SECRET_FORMS[scheme.secret](secret)
     except binascii.Error:
         raise ValueError(f"the secret is not {scheme.secret}") from None
-    if scheme.secret == _APPENDED:
-        own = bytes(secret)  # a hash cannot be prepared for what comes last: this one stays in memory
-        return lambda message: hashlib.new(scheme.digest, message + own).digest()
     fresh = getattr(hashlib, scheme.digest)
+    if scheme.keeps_secret:
+        own = bytes(secret)  # no hash can be prepared for what is hashed last, so the secret stays in memory
+
+        def hashed(message: bytes) -> bytes:
+            state = fresh(message)
+            state.update(own)  # not `message + own`, which would leave copies
+            digest: bytes = state.digest()
+            return digest
+
+        return hashed
     block = bytearray(fresh().block_size)
     short = fresh(key).digest() if len(key) > len(block) else key
     block[: len(short)] = short
