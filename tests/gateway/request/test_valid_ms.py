@@ -196,17 +196,12 @@ async def test_reads_and_cancels_that_the_file_names_ignore_it(
     assert received.head.value(b"X-Gateway-Valid-Ms") is None
 
 
-@pytest.mark.parametrize(
-    ("method", "target"), [(b"DELETE", ORDER + b"/7"), (b"POST", b"/v1/trade/x/cancel"), (b"POST", ORDER)]
-)
-async def test_what_may_be_an_order_heeds_it_in_any_lane(
-    upstream: Upstream, method: bytes, target: bytes
-) -> None:
-    moved = [{"match": "POST /v1/trade/order", "lane": "cancel"}]
+async def test_an_order_heeds_it_in_any_lane(upstream: Upstream) -> None:
+    moved = [{"match": "POST /v1/trade/order", "lane": "read"}]
     async with running_station(upstream, routes=moved) as station:
-        answer = await station.ask(request(method, target, b"X-Gateway-Valid-Ms: nonsense"))
+        answer = await station.ask(request(b"POST", ORDER, b"X-Gateway-Valid-Ms: nonsense"))
         assert told(answer) == (400, "not_sent", "bad_request")
-        await station.ask(request(method, target, b"X-Gateway-Valid-Ms: 1000"))
+        await station.ask(request(b"POST", ORDER, b"X-Gateway-Valid-Ms: 1000"))
         (received,) = upstream.received
         assert stamp(received) <= received.at_ms - 3500
 
