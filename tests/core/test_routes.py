@@ -141,6 +141,12 @@ def test_no_row_opens_another_spelling_of_what_is_the_apps() -> None:
     assert {table.find("POST", path).auth for path in ("/API-KEYS", "/User/Handshake")} == {APP_ONLY}
 
 
+def test_only_the_reads_of_a_row_for_every_method_go_as_reads() -> None:
+    table = RouteTable([RouteRow("*", "/v2/subApi", needs=KEYS, lane=Lane.READ)])
+    lanes = {method: table.find(method, "/v2/subApi").lane for method in ("GET", "POST", "DELETE")}
+    assert lanes == {"GET": Lane.READ, "POST": Lane.ORDER, "DELETE": Lane.ORDER}
+
+
 @pytest.mark.parametrize("path", ["/api-keys", "/api-keys/", "/api-keys/ak_1/audit", "/api-keys/ak_1/audit/"])
 def test_session_routes_are_for_reading_alone(path: str) -> None:
     by_method = {method: TABLE.find(method, path).auth for method in METHODS}

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -90,7 +90,8 @@ def facts(venue: Venue) -> Iterator[Fact]:
     for text in venue.signing.message.values():
         yield Fact(f"message `{_source(text)}`", ("rule 1", "rule 2", "rule 3"))
     yield Fact(f"recv_window {venue.recv_window_ms} ms", (f"{venue.recv_window_ms} ms",))
-    yield from map(_route_fact, venue.routes)
+    for row in venue.routes:
+        yield _route_fact(row, venue.routes)
     yield from map(_reply_fact, venue.replies.rules)
 
 
@@ -98,7 +99,12 @@ def _source(text: Template) -> str:
     return "".join(f"{{{piece.name}}}" if isinstance(piece, Ref) else piece.decode("ascii") for piece in text)
 
 
-def _route_fact(row: RouteRow) -> Fact:
+def _route_fact(row: RouteRow, rows: Sequence[RouteRow]) -> Fact:
+    before, is_inner, after = row.template.partition("/**/")
+    if is_inner:  # held by the statements about the paths that it stands for
+        names = (one.template for one in rows if one is not row)
+        covered = (name for name in names if name.startswith(before) and name.endswith(f"/{after}"))
+        return Fact(f"`{row.method} {row.template}`: {row.auth}", tuple(covered))
     path = _PLACEHOLDER.sub("{}", row.template.removesuffix("/**")).casefold()
     is_apps = row.auth is Auth.APP_ONLY and path == "/api-keys"
     return Fact(f"`{row.method} {row.template}`: {row.auth}", ("app-only" if is_apps else path,))

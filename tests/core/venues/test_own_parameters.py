@@ -159,7 +159,7 @@ def test_no_mixture_of_them_does(venue: Venue) -> None:
 
 @by_name(HAVE_OWN)
 def test_what_a_form_may_be(venue: Venue) -> None:
-    fine = b"symbol=BTCUSDT&note=a%26b%3Dc%3B&mytimestamps=1&list=%5B%7B%22a%22%3A1%7D%5D"
+    fine = b"symbol=BTCUSDT&note=a%26b%3Dc%3B&mytimestamps=1&list=%5B%7B%22a%22%3A1%7D%5D&deep=%2525252526"
     for content_type in (FORM.encode(), f"{FORM}; charset=UTF-8".encode(), None):
         _, sent = signed(venue, "POST", PATH, fine, body_type(content_type, b"identity"))
         assert fine in sent

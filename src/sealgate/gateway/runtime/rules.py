@@ -8,6 +8,7 @@ from sealgate.config import Config
 from sealgate.core.admission import Bot, Rules
 from sealgate.core.findings import Finding, Level, ok, warn
 from sealgate.core.headers import HeaderRules
+from sealgate.core.outward import leads_out
 from sealgate.core.policy import Guard, Policy, PolicyMemory, is_judged, words
 from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
 from sealgate.core.target import Target
@@ -69,12 +70,17 @@ def policies(config: Config) -> dict[str, Policy]:
 
 
 def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
-    """Yield each route of the venue's file of which a policy speaks, and its name."""
+    """Yield each route of the venue's file of which a policy speaks, and its name.
+
+    A row that only takes a call out of what needs `keys` by its words is left out: it is about no order.
+    """
     table, prefix = route_table(config), config.upstream.prefix
     for row in config.venue.routes:
         for method in METHODS if row.method == "*" else (row.method,):
             route = table.find(method, row.template)
-            if route.auth not in (Auth.APP_ONLY, Auth.SESSION) and is_judged(route):
+            is_no_order = route.needs is Permission.TRADE and leads_out(row.template.casefold())
+            is_excepted = is_no_order and route.order is None
+            if route.auth not in (Auth.APP_ONLY, Auth.SESSION) and not is_excepted and is_judged(route):
                 yield f"{method} {prefix}{row.template}", route
 
 
