@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 from base64 import urlsafe_b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import click
 import pytest
@@ -191,6 +191,35 @@ def test_the_configuration_option_hands_over_a_path() -> None:
     assert run(command, ["--config", "/"]).exit_code == 2
 
 
+def commands_of(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield each command that can be run, with its words; a group that runs by itself is one, too."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands_of(command, (*path, name))
+
+
+@pytest.mark.parametrize("command", [pytest.param(one, id=" ".join(path)) for path, one in commands_of(main)])
+def test_every_command_accepts_a_configuration_file(command: click.Command) -> None:
+    taking = [one for one in command.params if "--config" in one.opts]
+    assert [(one.metavar, one.nargs) for one in taking] == [("FILE", 1)]
+
+
+def test_a_command_that_reads_no_configuration_ignores_the_file() -> None:
+    for arguments in (["venues"], ["venues", "list"], ["venues", "show", "okx"], ["config", "schema"]):
+        plain = CliRunner().invoke(main, arguments)
+        told = CliRunner().invoke(main, [*arguments, "--config", "nowhere.toml"])
+        assert (told.exit_code, told.stdout) == (0, plain.stdout)
+    assert CliRunner().invoke(main, ["token", "new", "--config", "nowhere.toml"]).exit_code == 0
+    assert CliRunner().invoke(main, ["completion", "--config", "nowhere.toml", "bash"]).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -198,7 +227,7 @@ def test_the_configuration_option_hands_over_a_path() -> None:
         (["serve", "--lsten"], "No such option '--lsten'. Did you mean '--listen'?"),
         (["sandbox", "--prot"], "No such option '--prot'.\n"),
         (["keys", "--prot"], "No such option '--prot'.\n"),
-        (["completion", "--prot"], "No such option '--prot'.\n"),
+        (["completion", "--prot"], "No such option '--prot'. There is --config.\n"),
     ],
 )
 def test_an_option_that_does_not_exist_names_those_that_do(arguments: list[str], told: str) -> None:

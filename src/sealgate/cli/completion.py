@@ -3,11 +3,14 @@
 import click
 from click.shell_completion import get_completion_class
 
+from sealgate.cli.frame import unused_config_option
+
 _NAME, _VARIABLE = "sealgate", "_SEALGATE_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion")
+@unused_config_option
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import Program, config_option, found_venue, leave_with_error
+from sealgate.cli.frame import Program, config_option, found_venue, leave_with_error, unused_config_option
 
 if TYPE_CHECKING:
     from sealgate.core.venues.venue import Venue
@@ -102,6 +102,7 @@ def _write(file: Path, text: str, *, is_forced: bool) -> None:
 
 
 @click.command("schema")
+@unused_config_option
 def schema() -> None:
     """Print the JSON Schema (draft 4) of the configuration file.
 

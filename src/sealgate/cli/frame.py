@@ -152,7 +152,8 @@ def _options_named() -> Iterator[None]:
         known = [option for one in params if isinstance(one, click.Option) for option in one.opts]
         if error.possibilities or not 0 < len(known) <= _FEW:
             raise
-        raise click.UsageError(f"{error.message} There are {', '.join(known)}.", error.ctx) from None
+        verb = "is" if len(known) == 1 else "are"
+        raise click.UsageError(f"{error.message} There {verb} {', '.join(known)}.", error.ctx) from None
 
 
 @contextmanager
@@ -212,14 +213,24 @@ def _explained(error: OSError) -> str:
 
 def config_option(command: _Command) -> _Command:
     """Add `--config FILE`, which arrives as the argument `config_file`, for `load_config`."""
-    option = click.option(
+    text = "Configuration file. Default: $SEALGATE_CONFIG, else ./sealgate.toml if it exists."
+    return _config_option(text, is_used=True)(command)
+
+
+def unused_config_option(command: _Command) -> _Command:
+    """Add `--config FILE` to a command that reads no configuration, so that every command accepts it."""
+    return _config_option("Accepted, as by every command, and not read.", is_used=False)(command)
+
+
+def _config_option(text: str, *, is_used: bool) -> Callable[[_Command], _Command]:
+    return click.option(
         "--config",
         "config_file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Configuration file. Default: $SEALGATE_CONFIG, else ./sealgate.toml if it exists.",
+        expose_value=is_used,
+        help=text,
     )
-    return option(command)
 
 
 def open_closed_streams() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
-from sealgate.cli.frame import FiniteRange, leave_with_error, plain_cause
+from sealgate.cli.frame import FiniteRange, leave_with_error, plain_cause, unused_config_option
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def _type(kind: Any, about: Option) -> Any:
 
 
 @click.command("sandbox")
+@unused_config_option
 @click.option(
     "--listen",
     type=HostPort(),

@@ -2,7 +2,7 @@
 
 import click
 
-from sealgate.cli.frame import Suggesting
+from sealgate.cli.frame import Suggesting, unused_config_option
 from sealgate.gateway.platform.system import random_token
 
 
@@ -12,6 +12,7 @@ def command() -> None:
 
 
 @command.command()
+@unused_config_option
 def new() -> None:
     """Print a new random token of 256 bits."""
     click.echo(random_token())

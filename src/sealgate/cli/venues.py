@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from sealgate.cli.frame import Suggesting, found_venue
+from sealgate.cli.frame import Suggesting, found_venue, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
 from sealgate.core.routes import Auth, Permission
@@ -58,6 +58,7 @@ _NONCES_SAID = {
 
 
 @click.group("venues", cls=Suggesting, invoke_without_command=True)
+@unused_config_option
 @_json_option
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:
@@ -70,6 +71,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
 
 
 @command.command("list", short_help="List the built-in venues.")
+@unused_config_option
 @_json_option
 def list_(*, as_json: bool) -> None:
     """List the built-in venues: how each is signed, and what its file was verified with."""
@@ -77,6 +79,7 @@ def list_(*, as_json: bool) -> None:
 
 
 @command.command(short_help="Show what a venue wants, and its file.")
+@unused_config_option
 @click.argument("name")
 @click.option("--summary", "is_short", is_flag=True, help="Leave out the file itself.")
 @_json_option

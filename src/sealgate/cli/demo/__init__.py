@@ -10,12 +10,13 @@ show.py      the whole, from start to end: the table, live or in plain lines, an
 
 import click
 
-from sealgate.cli.frame import FiniteRange, leave_with_error
+from sealgate.cli.frame import FiniteRange, leave_with_error, unused_config_option
 
 PORT = click.IntRange(0, 65535)
 
 
 @click.command("demo")
+@unused_config_option
 @click.option(
     "--seconds",
     type=FiniteRange(0, min_open=True),
