@@ -186,7 +186,7 @@ OFFLINE: dict[str, Case] = {
         "keys.main",
         lambda setup: setup.has_key("main", "ak-public-1", PEM),
         "what is stored as the secret is an Ed25519 private key, and only HMAC secrets are supported yet",
-        "make an HMAC key at the exchange",
+        "store the secret of an HMAC key",
     ),
     "a token with its header": fails(
         "bots", whole_header, 'the token begins with "Bearer"', "store the token alone"

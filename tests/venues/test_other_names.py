@@ -54,6 +54,11 @@ def told(name: str) -> str:
         ("mexc_contract", "'mexc_contract' is not a venue; use mexc-contract"),
         ("okx-swap", "'okx-swap' is not a venue; did you mean okx?"),
         ("bnance", "'bnance' is not a venue; did you mean binance?"),
+        (
+            "coinbase_advanced_trade",
+            "'coinbase_advanced_trade' is not served: Coinbase expired all its HMAC keys in February 2025,"
+            " and its new keys sign a JSON Web Token, which the gateway does not make yet; " + DIRECTLY,
+        ),
         ("bitmax", "'bitmax' is not a venue; use ascendex"),
         ("pionex", "'pionex' is not a venue; `sealgate venues` lists them"),
     ],

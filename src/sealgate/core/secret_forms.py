@@ -34,7 +34,7 @@ _HEADER = re.compile(rb"\s*(?:authorization:\s*)?bearer\s+\S", re.IGNORECASE)
 
 _STORED = "what is stored as the secret"
 _STORE_THE_OTHER = "store the secret that belongs to it: it is shown only once, so you may need a new key"
-_MAKE_HMAC = "make an HMAC key at the exchange (some call it system-generated), and store its secret"
+_MAKE_HMAC = "store the secret of an HMAC key (or system-generated key), if the exchange still issues them"
 
 
 def not_a_secret(secret: bytearray, api_keys: Mapping[str, str]) -> tuple[str, str] | None:
