@@ -41,6 +41,7 @@ STATUS = Status(
         ),
     ),
     JournalStatus(0, (), None, is_refusing=False),
+    tls_cert_expires_at=0.0,
 )
 # Programs of bench/ that a benchmark or a script of its own starts.
 STARTED = {

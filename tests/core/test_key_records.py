@@ -283,6 +283,8 @@ def test_certificate(days: float, level: Level, text: str) -> None:
     [
         (-10, 80, Level.OK, "the certificate matches its key, and is valid until 2027-04-05"),
         (-82, 8, Level.WARN, "the certificate matches its key, and is valid until 2027-01-23"),
+        (-77, 13, Level.WARN, "the certificate matches its key, and is valid until 2027-01-28"),
+        (-75, 15, Level.OK, "the certificate matches its key, and is valid until 2027-01-30"),
         (-0.5, 0.5, Level.OK, "the certificate matches its key, and is valid until 2027-01-15"),
         (-90, 0, Level.FAIL, "the certificate expired on 2027-01-15"),
         (1, 90, Level.FAIL, "the certificate is valid only from 2027-01-16 on"),

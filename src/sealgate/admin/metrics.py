@@ -159,6 +159,12 @@ class _StatusCollector(Collector):
         yield _counter_family("reloads", "Reloads of the configuration, by result", ("result",), reloads)
         failed: Values = {(): float(status.callback_errors)}
         yield _counter_family("callback_errors", "Exceptions in background tasks of the gateway", (), failed)
+        if status.tls_cert_expires_at is not None:
+            yield _one_gauge(
+                "tls_cert_expires_timestamp_seconds",
+                "When the certificate that bots see expires",
+                status.tls_cert_expires_at,
+            )
         yield from _clock_metrics(status)
         yield from _key_metrics(status)
         refused: Values = {

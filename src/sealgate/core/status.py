@@ -161,6 +161,7 @@ class Status:
     addresses: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0
     policies: tuple[PolicyStatus, ...] = ()
+    tls_cert_expires_at: float | None = None
 
 
 class Use(NamedTuple):

@@ -103,6 +103,9 @@ def vet_certificate(not_after: float, now: float) -> Finding:
     return ok("TLS", text)
 
 
+_SOON_S = 14 * 86400.0  # a certificate that is renewed by hand needs days of warning
+
+
 def vet_own_certificate(starts: float, ends: float, now: float) -> Finding:
     """Judge the certificate that bots see, by its life; those that are renewed each day end soon, and may."""
     if now < starts:
@@ -111,10 +114,11 @@ def vet_own_certificate(starts: float, ends: float, now: float) -> Finding:
     fix = "renew it; a running gateway loads the new files by itself"
     if now >= ends:
         return fail("listen.tls_cert", f"the certificate expired on {day(ends)}", fix)
+    life = ends - starts
     text = f"the certificate matches its key, and is valid until {day(ends)}"
     return (
         warn("listen.tls_cert", text, fix)
-        if ends - now < (ends - starts) / 10
+        if ends - now < min(max(life / 10, _SOON_S), life / 3)
         else ok("listen.tls_cert", text)
     )
 

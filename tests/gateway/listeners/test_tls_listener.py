@@ -18,6 +18,7 @@ from rig.listeners import Certificates, bot_on, needs_root
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import CutError
+from sealgate.admin.metrics import Metrics
 from sealgate.config import Listen
 from sealgate.gateway.listeners.tls import ServerTls, certificate_life, server_context
 from sealgate.gateway.platform.machine import StartError
@@ -189,6 +190,28 @@ def test_the_life_of_the_certificate_that_bots_see(
     settings = {"tls_cert": str(cert), "tls_key": str(key), "client_ca": str(certificates.ca_file)}
     life = certificate_life(Listen.model_validate(certificates.settings | settings))
     assert life == (starts.timestamp(), ends.timestamp())
+
+
+async def test_a_metric_says_when_the_certificate_ends_and_follows_a_new_one(
+    upstream: Upstream, certificates: Certificates
+) -> None:
+    """No handshake is needed for that: a gateway that no bot uses at the moment says it, too."""
+    name = b"sealgate_tls_cert_expires_timestamp_seconds "
+
+    def shown(station: Station) -> list[float]:
+        lines = Metrics(station.gateway.status).snapshot()().splitlines()
+        return [float(line.removeprefix(name)) for line in lines if line.startswith(name)]
+
+    async with running_station(upstream, listen=certificates.settings) as station:
+        for year in (2089, 2090):
+            ends = datetime(year, 1, 1, tzinfo=UTC)
+            issued = certificates.authority.issue_cert("127.0.0.1", not_after=ends)
+            cert, key = certificates.write("aged", issued)
+            replace(certificates.cert_file, cert.read_bytes())
+            replace(certificates.key_file, key.read_bytes())
+            assert shown(station) == [ends.timestamp()]
+    async with running_station(upstream) as station:
+        assert shown(station) == []
 
 
 def test_a_key_of_another_certificate(certificates: Certificates) -> None:

@@ -37,7 +37,7 @@ class ServerTls:
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
         self._seen = self._states()
-        self._context = server_context(listen)
+        self._context, self._expires_at = _loaded(listen)
 
     def context(self) -> ssl.SSLContext:
         """Return the context for the next handshake."""
@@ -46,9 +46,15 @@ class ServerTls:
             self._renew()
         return self._context
 
+    @property
+    def expires_at(self) -> float | None:
+        """When the certificate in use expires, epoch seconds; None where it cannot be read."""
+        self.context()
+        return self._expires_at
+
     def _renew(self) -> None:
         try:
-            self._context = server_context(self._listen)
+            self._context, self._expires_at = _loaded(self._listen)
         except StartError as error:
             log.warning(
                 "certificate_not_renewed", cause=str(error), meanwhile="the old certificate stays in use"
@@ -58,6 +64,11 @@ class ServerTls:
 
     def _states(self) -> _State:
         return tuple(map(_file_state, (self._listen.tls_cert, self._listen.tls_key, self._listen.client_ca)))
+
+
+def _loaded(listen: Listen) -> tuple[ssl.SSLContext, float | None]:
+    life = certificate_life(listen)
+    return server_context(listen), None if life is None else life[1]
 
 
 def _file_state(file: Path | None) -> tuple[int, int, int] | None:
@@ -172,6 +183,11 @@ class TlsListener:
         self._handshake_s = handshake_s
         self._system = system
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def expires_at(self) -> float | None:
+        """When the certificate that it shows expires, epoch seconds; None where it cannot be read."""
+        return self._tls.expires_at
 
     def open(self, listener: socket.socket) -> None:
         """Begin to accept. The listener is closed by the end of that, when the loop has let go of it."""

@@ -96,6 +96,7 @@ class Gateway:
             addresses=addresses_of(self.config.listen, self.config.admin),
             callback_errors=self.services.background.callback_errors,
             policies=policy_status(self.generation.rules.guards),
+            tls_cert_expires_at=tls.expires_at if (tls := self.listeners.tls) is not None else None,
         )
 
     def _keys(self) -> tuple[KeyStatus, ...]:
