@@ -25,14 +25,16 @@ class RoutePause:
 
 
 class Firewall:
-    """What is known of it. `is_alert`: something was refused, and nobody else has to ask."""
+    """What is known of it. `_suspect` is whose request was refused first, and when it was sent."""
 
     def __init__(self) -> None:
-        self.is_alert = False
         self._pauses: dict[tuple[str, str], RoutePause] = {}
-        self._suspect: tuple[str, float] | None = (
-            None  # whose request was refused first, and when it was sent
-        )
+        self._suspect: tuple[str, float] | None = None
+
+    @property
+    def is_alert(self) -> bool:
+        """Whether it has refused something since it last let all pass; otherwise there is nothing to ask."""
+        return self._suspect is not None or bool(self._pauses)
 
     def paused_until(self, bot: str, route: str) -> float:
         """Return until when a bot's requests to a route pause, 0 where they do not."""
@@ -41,7 +43,6 @@ class Firewall:
 
     def refused(self, bot: str, route: str, sent_at: float, now: float) -> bool:
         """Take in a refusal of what was sent then; return whether the address is shut out."""
-        self.is_alert = True
         self._pauses = {key: one for key, one in self._pauses.items() if now - one.until < _FORGOTTEN_S}
         if len(self._pauses) >= _MOST:
             del self._pauses[next(iter(self._pauses))]
@@ -58,4 +59,3 @@ class Firewall:
         self._pauses.pop((bot, route), None)
         if self._suspect is not None and sent_at > self._suspect[1]:
             self._suspect = None
-        self.is_alert = bool(self._pauses) or self._suspect is not None
