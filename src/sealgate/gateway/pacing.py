@@ -312,8 +312,8 @@ class Gates:
         for scheduler in {*self.of_keys, self.of_open}:
             scheduler.hold(until)
 
-    def refused_by_firewall(self, bot: str, route: str, sent_at: float, now: float, wait: WaitRule) -> bool:
-        """Take in a firewall's refusal; all close if it is for this address. Return whether they do."""
+    def refused_by_firewall(self, bot: str, route: str, sent_at: float, now: float, wait: WaitRule) -> None:
+        """Take in a firewall's refusal: the bot's route pauses, or everything if it is for this address."""
         is_address = self.firewall.refused(bot, route, sent_at, now)
         pause_s = self.firewall.paused_until(bot, route) - now
         if is_address:
@@ -321,7 +321,6 @@ class Gates:
             self.hold(now + pause_s)
         event = "firewall_shuts_out_address" if is_address else "firewall_refused_request"
         log.warning(event, bot=bot, route=route, pause_s=round(pause_s, 1))
-        return is_address
 
     def check_firewall(self, bot: str, route: str, now: float) -> None:
         """Raise Refusal `rate_limited` for a bot whose latest request to this route a firewall refused."""

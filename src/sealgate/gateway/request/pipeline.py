@@ -218,10 +218,11 @@ class Pipeline:
         return known
 
     def _check_standing(self, ticket: Ticket, context: RequestContext) -> None:
-        """Raise Refusal `halted`, or `key_disabled` but for the gateway's own reads, which try such a key.
+        """Raise Refusal `halted`, `rate_limited` after a firewall's refusal, or `key_disabled`.
 
-        It is asked before each wait and again right before the first byte. Those that wait in between are
-        stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
+        The gateway's own reads have no breaker, as they try a disabled key. This is asked before each wait
+        and again right before the first byte. Requests that wait in between are stopped by the halt and by
+        the breaker themselves: see `InFlightRequests.stop`.
         """
         self._halting.check(ticket)
         if self.generation.gates.firewall.is_alert:
@@ -472,7 +473,7 @@ class Pipeline:
                 return
             counters = self.generation.config.venue.limits.counters
             observe(attempt, permit, ticket, context, self.generation.clock, now, counters)
-            self._ask_firewall(ticket, attempt, context, now)
+            self._note_firewall(ticket, attempt, context, now)
             if attempt.verdict.shuts_out_address(is_open=ticket.route.auth is _OPEN):
                 self.generation.gates.hold(permit.paused_until)
             if ticket.route.auth is _SIGNED:
@@ -482,7 +483,7 @@ class Pipeline:
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
 
-    def _ask_firewall(self, ticket: Ticket, answer: Answer, context: RequestContext, now: float) -> None:
+    def _note_firewall(self, ticket: Ticket, answer: Answer, context: RequestContext, now: float) -> None:
         """Note whether a request passed the firewall; after a refusal, the clock asks as somebody else."""
         gates, bot, route = self.generation.gates, ticket.bot.name, _route(ticket)
         if answer.verdict.means is _FIREWALL:
