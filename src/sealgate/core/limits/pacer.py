@@ -27,7 +27,7 @@ from sealgate.core.limits.wait_queue import WaitQueue
 _ACCEPTED, _LOST = Fate.ACCEPTED, Fate.LOST
 _NOTHING = Release((), (), None)
 _AT_ONCE_S = 0.001  # what is sent that soon after it was let go counts from then: a trip varies by more
-_SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
+SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class Pacer:
         self._estimator.took(claim, now, is_paced=self._is_paced(claim))
         self._add_sent(claim, now)
         if self._estimator.needs_scout or self._was_held:
-            self._scout, self._scout_until = claim.id, now + _SCOUT_S
+            self._scout, self._scout_until = claim.id, now + SCOUT_S
 
     def _add_sent(self, claim: Claim, now: float) -> None:
         self._sent[claim.id] = now

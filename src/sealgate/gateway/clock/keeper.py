@@ -16,6 +16,7 @@ from sealgate.core.clock import Sample, Sampling
 from sealgate.core.diagnosis import refused_unsigned
 from sealgate.core.findings import REACH, WAIT
 from sealgate.core.limits.claims import OWN_BOT, Claim
+from sealgate.core.limits.pacer import SCOUT_S
 from sealgate.core.routes import Lane
 from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
 from sealgate.core.venues.replies import Means
@@ -28,7 +29,6 @@ from sealgate.gateway.upstream.pool import Upstream
 
 _ANYWHERE = "/"  # of which the Date is all that is wanted, whatever the status
 _LOOK_S = 1.0
-_SCOUT_S = 2.0  # in which the first request after a long pause is answered
 
 log = structlog.get_logger("sealgate.clock")
 
@@ -98,7 +98,7 @@ class ClockKeeper:
         """
         until = max(self.gates.shut_until, self.gates.of_open.paused_until)
         if self._clock.not_ready is None:
-            until = max(until, self.gates.reopened_at + _SCOUT_S)
+            until = max(until, self.gates.reopened_at + SCOUT_S)
         return max(until, self.gates.firewall.paused_until(OWN_BOT, self._source.path))
 
     async def _take_sample(self) -> None:
