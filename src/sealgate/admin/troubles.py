@@ -20,7 +20,6 @@ from sealgate.core.routes import Lane
 from sealgate.core.venues.replies import Verdict, Whose, doc_link
 
 _MOST = 50  # records
-_QUIET_S = 60.0
 
 log = structlog.get_logger("sealgate.upstream")
 QUIET_S = 60.0
@@ -68,7 +67,7 @@ class Trouble:
         One accepted request proves key, secret and settings good; of the rest it proves nothing.
         """
         is_proof = self.verdict.whose is Whose.SETUP
-        return self.worked_at if is_proof or now - self.last_at >= _QUIET_S else None
+        return self.worked_at if is_proof or now - self.last_at >= QUIET_S else None
 
     def is_settled_by(self, outcome: Outcome) -> bool:
         """Return whether an accepted request shows that this stands in the way no more."""
@@ -108,7 +107,7 @@ class Troubles:
         key = outcome.key or ""
         record = self._records.pop((key, error.kind), None)
         if record is None:
-            record = Trouble(key, error.verdict, "", 0, error.at, 0, error.at - _QUIET_S)
+            record = Trouble(key, error.verdict, "", 0, error.at, 0, error.at - QUIET_S)
         self._records[key, error.kind] = record
         if len(self._records) > _MOST:
             self._records.popitem(last=False)
@@ -121,7 +120,7 @@ class Troubles:
         record.clock_error_s, record.step_s = error.clock_error_s, error.step_s
         record.count += 1
         record.unsaid += 1
-        if error.at - record.said_at >= _QUIET_S:
+        if error.at - record.said_at >= QUIET_S:
             self._log(record)
 
     def _log(self, record: Trouble) -> None:
