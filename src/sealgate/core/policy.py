@@ -354,10 +354,8 @@ _MOST_UNREAD = 16
 _MOST_PRICES = 10_000
 _MOST_WANTED = 50  # symbols whose prices are read and kept for the orders to come
 _TRUSTED_S = 3600.0
-_KEPT = (
-    "",
-    b"",
-)  # the request of a price that outlived a restart: no reply takes it back, a later one replaces it
+# The request of a price that outlived a restart: no reply takes it back, a later one replaces it.
+_KEPT = ("", b"")
 FRESH_S = 60.0
 
 
@@ -404,9 +402,8 @@ def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
 class Checks:
     """What is looked at beyond the rules of all, for the few requests that ask for it.
 
-    `trade_if`: what the body must say, as the bot lacks `keys`. `prices` are to learn from its reply.
-    `valid_ms` is how long after its head was read an order may be
-    executed, 0: as long as its timestamp says.
+    `prices` are to learn from its reply. `valid_ms` is how long after its head was read an order may be
+    executed, 0: as long as its timestamp says. `trade_if`: what the body must say, as the bot lacks `keys`.
     """
 
     guard: Guard | None = None

@@ -29,7 +29,16 @@ COMMAND_TIMEOUT_S = 10.0
 _BY_HAND = "run it by hand as this user to see what it says, and name the variables that it needs in cmd_env"
 # What any program may need of the environment, where other secrets may be. `cmd_env` adds to it.
 _ENVIRONMENT = (
-    *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_RUNTIME_DIR"),
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
 )
 
 

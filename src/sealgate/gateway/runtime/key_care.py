@@ -73,7 +73,7 @@ def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
     target = parse_target(path, rules.prefix)
     inner = target.path[len(rules.prefix) :]
     method = rules.routes.method_of_read(inner)
-    # It asks about the key, so it shares no reply.
+    # The exchange itself must answer: a reply to an earlier read of a bot would say nothing of now.
     route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
     bot = Bot(OWN_BOT, (alias,), frozenset((route.needs,)))
     return Ticket(bot, alias, route, method, target, Head({}, b""), None)
