@@ -307,9 +307,14 @@ class Gates:
     of_open: RateScheduler
     firewall: Firewall = field(default_factory=Firewall)
 
+    @property
+    def schedulers(self) -> set[RateScheduler]:
+        """All of them, each once: keys of one subject share theirs, and open requests may, too."""
+        return {*self.of_keys, self.of_open}
+
     def hold(self, until: float) -> None:
         """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
-        for scheduler in {*self.of_keys, self.of_open}:
+        for scheduler in self.schedulers:
             scheduler.hold(until)
 
     def refused_by_firewall(self, bot: str, route: str, sent_at: float, now: float, wait: WaitRule) -> None:

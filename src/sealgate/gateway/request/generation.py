@@ -46,7 +46,3 @@ class Generation:
     def open_scheduler(self) -> RateScheduler:
         """Where requests without a key wait."""
         return self.gates.of_open
-
-    def schedulers(self) -> set[RateScheduler]:
-        """Return all that requests wait at; keys of one subject share theirs."""
-        return {self.gates.of_open, *self.gates.of_keys}

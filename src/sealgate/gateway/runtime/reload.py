@@ -280,7 +280,7 @@ class Reloader:
         new.generation.clock_keeper.gates = new.generation.gates
         log_policies(new.generation.config, new.generation.rules.guards)
         pacing = pacing_of(new.generation.config)
-        for scheduler in new.generation.schedulers():
+        for scheduler in new.generation.gates.schedulers:
             scheduler.adopt(pacing)
         old.retire()
         self._services.background.follow(self._services.work(new))
