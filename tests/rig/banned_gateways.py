@@ -113,8 +113,10 @@ async def _trade(
         raw = request(method.encode(), target.encode(), *fields, body=body.encode() if body else None)
         async with bot_at(gateway.address.host, gateway.address.port) as bot:
             await bot.ask(raw)
-        is_lively = min(abs(loop.time() - script.begins), abs(loop.time() - script.ends)) < 8.0
-        await let_pass(random.expovariate(5.0 if is_lively else 0.2))
+        now = loop.time()
+        is_lively = min(abs(now - script.begins), abs(now - script.ends)) < 8.0
+        idle_s = random.expovariate(5.0 if is_lively else 0.2)
+        await let_pass(min(idle_s, script.begins - now) if now < script.begins else idle_s)
 
 
 def closures() -> list[tuple[str, Closure]]:

@@ -13,7 +13,7 @@ from sealgate.core.limits.status import in_words
 
 Snapshot = list[dict[str, float]]
 
-SHORT_PAUSE_S = 5.0  # over by the time that another run has begun
+SHORT_PAUSE_S = 0.3  # over by the time that another run has begun
 _TRUST = 0.8  # of a window is free after a restart
 _TRY_AFTER_S = 10.0  # whoever takes over looks for a while before it tries more
 _MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ours
