@@ -42,9 +42,20 @@ def printed_by(module: str, *arguments: str) -> str:
 @pytest.fixture(scope="session")
 def unified() -> dict[str, set[Call]]:
     """Return what ccxt's cancelOrder, cancelAllOrders, cancelOrders and the like send, by venue."""
+    return _unified("cancel")
+
+
+@pytest.fixture(scope="session")
+def orders() -> dict[str, set[Call]]:
+    """Return what ccxt's createOrder, editOrder and the like send, by venue."""
+    return _unified("create", "edit")
+
+
+def _unified(*verbs: str) -> dict[str, set[Call]]:
     found: dict[str, set[Call]] = {}
     names = [name for name in VENUES if name not in GONE]
     for row in map(json.loads, printed_by("venues.oracle", "unified", *names).splitlines()):
-        if row["verb"] == "cancel":
-            found.setdefault(row["venue"], set()).add(Call(row["method"], row["path"], is_signed=True))
+        calls = found.setdefault(row["venue"], set())
+        if row["verb"] in verbs:
+            calls.add(Call(row["method"], row["path"], is_signed=True))
     return found

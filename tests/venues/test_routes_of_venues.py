@@ -339,3 +339,45 @@ def test_keys_of_streams_are_reads_that_pass_a_halt_and_that_each_bot_gets_for_i
 )
 def test_how_a_key_of_a_stream_is_asked_for(name: str, call: str, auth: Auth) -> None:
     assert RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(*call.split()).auth is auth
+
+
+def test_where_no_method_is_signed_a_read_only_bot_sends_no_order_by_get(
+    every_call: dict[str, list[Call]], orders: dict[str, set[Call]]
+) -> None:
+    """A GET that the exchange documents is a read; by any other, some server might execute the order."""
+    unsigned = {name for name in every_call if not venue_of(FOLDER / f"{name}.toml").signing.signs_method}
+    assert {"bitopro", "bitfinex", "cex", "btcbox", "gemini", "krakenfutures", "phemex"} <= unsigned
+    documented = {
+        (name, _shape(call.path))
+        for name, calls in every_call.items()
+        for call in calls
+        if call.method == "GET"
+    }
+    guarded = [
+        (name, call.path)
+        for name in unsigned
+        for call in orders[name]
+        if call.method != "GET"
+        and (name, _shape(call.path)) not in documented
+        and call.path.startswith(venue_of(FOLDER / f"{name}.toml").prefix)
+        and needs(name, call.method, call.path) is not Permission.READ
+    ]
+    assert len(guarded) > 50
+    assert [one for one in guarded if needs(one[0], "GET", one[1]) is Permission.READ] == []
+
+
+def _shape(path: str) -> str:
+    return re.sub(r"x\d+", "x", path)
+
+
+def test_where_no_method_is_signed_a_get_has_no_body(every_call: dict[str, list[Call]]) -> None:
+    with_bodies = [
+        (name, call.path)
+        for name, calls in every_call.items()
+        if not (venue := venue_of(FOLDER / f"{name}.toml")).signing.signs_method
+        for call in calls
+        if (route := RouteTable(venue.routes).find("GET", call.path.removeprefix(venue.prefix))).auth
+        is Auth.SIGNED
+        and not route.is_bodiless
+    ]
+    assert with_bodies == []

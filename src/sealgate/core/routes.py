@@ -335,7 +335,7 @@ def _route(method: str, row: RouteRow) -> Route:
         lane = Lane.ORDER  # it makes or changes keys, also where a row is about every method
     is_cancel = row.lane is Lane.CANCEL and needs is Permission.TRADE
     route = Route(
-        row.template,
+        _OTHER if row.template == "/**" else row.template,
         needs,
         row.auth,
         lane,

@@ -8,7 +8,7 @@ import pytest
 
 from sealgate.core import venues
 from sealgate.core.order_terms import OrderShape, PriceShape
-from sealgate.core.routes import Auth, Lane, Permission
+from sealgate.core.routes import Auth, Lane, Permission, RouteTable
 from sealgate.core.target import parse_target
 from sealgate.core.validity import Nonces, next_nonce
 from sealgate.core.venues.scheme import Sealer
@@ -649,3 +649,50 @@ def test_a_file_says_whether_nonces_must_arrive_in_their_order(signing: str, *, 
 def test_an_order_of_nonces_that_nobody_knows_is_refused() -> None:
     with pytest.raises(VenueError, match="nonce_order = 'falling' is unknown; it may be rising, any"):
         mine('nonce_order = "falling"')
+
+
+UNSIGNED_METHOD = """
+name = "mine"
+title = "Mine"
+signing.message = "{path}{query}{body}"
+[[routes]]
+match = ["POST /order", "DELETE /order", "POST /order/{id}/move", "* /all"]
+[[routes]]
+match = "POST /keys"
+needs = "keys"
+[[routes]]
+match = "POST /find"
+needs = "read"
+[[routes]]
+match = ["GET /order", "GET /orders/{symbol}"]
+needs = "read"
+[[routes]]
+match = "PUT /orders/{id}"
+"""
+
+
+def test_where_the_method_is_not_signed_a_get_needs_what_its_path_needs_and_has_no_body() -> None:
+    table = RouteTable(read_venue("mine.toml", UNSIGNED_METHOD).routes)
+    needs = {
+        path: table.find("GET", path).needs.value
+        for path in ("/order", "/order/7/move", "/keys", "/find", "/orders/7", "/all", "/other")
+    }
+    assert needs == {
+        "/order": "read",  # named as one
+        "/order/7/move": "trade",
+        "/keys": "keys",
+        "/find": "read",
+        "/orders/7": "read",
+        "/all": "trade",
+        "/other": "read",
+    }
+    assert all(table.find(method, path).is_bodiless for path in needs for method in ("GET", "HEAD"))
+    assert not table.find("POST", "/order").is_bodiless
+    assert not table.find("POST", "/all").is_bodiless
+
+
+def test_where_the_method_is_signed_a_get_is_a_read() -> None:
+    signed = UNSIGNED_METHOD.replace("{path}", "{method}{path}")
+    table = RouteTable(read_venue("mine.toml", signed).routes)
+    assert table.find("GET", "/order/7/move").needs.value == "read"
+    assert not table.find("GET", "/other").is_bodiless

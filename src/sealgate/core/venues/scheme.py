@@ -171,6 +171,12 @@ class Scheme:
         """Ask whether a text of the file has a value of this name: then a key, or a request, must have it."""
         return any(name in names_in(text) for text in self._texts())
 
+    @property
+    def signs_method(self) -> bool:
+        """Whether what is signed differs by method."""
+        choices = (self.message, *(part.text for part in self.parts))
+        return any("method" in names_in(text) for choice in choices for text in choice.values())
+
     def own_parameters(self) -> set[bytes]:
         """Return the names of the parameters that are the gateway's alone: those it cuts out, and adds."""
         texts = [

@@ -27,6 +27,7 @@ _TEMPLATE = re.compile(r"(/(\*\*|[\w.\-:=,]+|[\w.\-:=,]*\{\w+\}[\w.\-:=,]*))+/?"
 _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
 _PRICE_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&{{}}]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 _ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "shared", "order", "prices")
@@ -192,18 +193,22 @@ def read_venue(file: str, text: str) -> Venue:
     prefix = whole.checked("prefix", _PATH, "a path such as /v1", "")
     clock = whole.table("clock", ("path", "field"))
     reads = whole.table("reads", ("signed", "keys", "prices"))
+    name, title = whole.checked("name", _NAME, "a name such as my-venue"), whole.text("title")
+    signing = read_scheme(whole.table("signing", SIGNING_KEYS))
     routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
+    if not signing.signs_method:
+        routes = tuple(_with_strict_gets(routes))
     return Venue(
         file=file,
-        name=whole.checked("name", _NAME, "a name such as my-venue"),
-        title=whole.text("title"),
+        name=name,
+        title=title,
         docs=whole.checked("docs", _LINK, "an https address", ""),
         base_url=whole.checked("base_url", _URL, "an https address without a slash at its end", ""),
         prefix=prefix,
         checked=whole.text("checked", ""),
         tier=whole.text("tier", ""),
         note=whole.text("note", ""),
-        signing=read_scheme(whole.table("signing", SIGNING_KEYS)),
+        signing=signing,
         clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
         clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
         limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
@@ -217,6 +222,34 @@ def read_venue(file: str, text: str) -> Venue:
             _pointers(whole, "order_ids"),
         ),
     )
+
+
+def _with_strict_gets(rows: Iterable[RouteRow]) -> Iterable[RouteRow]:
+    """Yield the rows of a venue that signs no method: there an order may be executed that came by GET.
+
+    1. A signed GET has no body, as the same bytes may be an order's.
+    2. A path that rows name, but not its GET, needs by GET the most that it needs by any method.
+    """
+    ranks = list(Permission)
+    named: set[str] = set()  # templates whose GET a row names, without the names of their placeholders
+    most: dict[str, Permission] = {}
+    for row in rows:
+        for method in METHODS if row.method == "*" else (row.method,):
+            is_get = method == "GET"
+            yield replace(
+                row, method=method, is_bodiless=row.is_bodiless or (is_get and row.auth is Auth.SIGNED)
+            )
+            shape = _PLACEHOLDER.sub("{}", row.template)
+            if is_get and (row.method == "GET" or row.needs is not None or row.auth is not Auth.SIGNED):
+                named.add(shape)
+            elif not is_get and row.auth is Auth.SIGNED and not row.template.endswith("**"):
+                needs = row.needs or (Permission.READ if method == "HEAD" else Permission.TRADE)
+                most[shape] = max(needs, most.get(shape, needs), key=ranks.index)
+    if "/**" not in named:
+        yield RouteRow("GET", "/**", is_bodiless=True)
+    for template, needs in most.items():
+        if template not in named and needs is not Permission.READ:
+            yield RouteRow("GET", template, needs=needs, lane=Lane.ORDER, is_bodiless=True)
 
 
 def _price_reads(reads: Table, routes: tuple[RouteRow, ...], prefix: str) -> tuple[str, ...]:

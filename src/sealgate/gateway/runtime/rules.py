@@ -72,13 +72,15 @@ def policies(config: Config) -> dict[str, Policy]:
 def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
     """Yield each route of the venue's file of which a policy speaks, and its name.
 
-    A row that only takes a call out of what needs `keys` by its words is left out: it is about no order.
+    Left out are rows about no order: those that only take a call out of what needs `keys` by its words, and
+    a GET that is guarded because the venue signs no method.
     """
     table, prefix = route_table(config), config.upstream.prefix
     for row in config.venue.routes:
         for method in METHODS if row.method == "*" else (row.method,):
             route = table.find(method, row.template)
-            is_no_order = route.needs is Permission.TRADE and leads_out(row.template.casefold())
+            is_harmless = route.needs is Permission.TRADE and leads_out(row.template.casefold())
+            is_no_order = is_harmless or method in ("GET", "HEAD")
             is_excepted = is_no_order and route.order is None
             if route.auth not in (Auth.APP_ONLY, Auth.SESSION) and not is_excepted and is_judged(route):
                 yield f"{method} {prefix}{row.template}", route
