@@ -1,11 +1,12 @@
 """A ban is kept for as long as the exchange documents it, by all whom it is for."""
 
 import asyncio
+from email.utils import formatdate
 from pathlib import Path
 
 from rig.bot import met, request
 from rig.station import ENVIRON, KEY, running_station
-from rig.upstream import Upstream, say
+from rig.upstream import Act, Received, Upstream, say
 from rig.wire import reply
 
 VENUE = """
@@ -99,8 +100,9 @@ wait_s = 300
 """
 
 
-def walled(tmp_path: Path) -> str:
-    head, first, rest = VENUE.partition("[[replies]]")
+def walled(tmp_path: Path, *, has_time: bool = True) -> str:
+    venue = VENUE if has_time else VENUE.replace('[clock]\npath = "/v1/trade/time"\n', "")
+    head, first, rest = venue.partition("[[replies]]")
     wall = WALLED.removeprefix(VENUE)
     (tmp_path / "walled.toml").write_text(head + wall + first + rest)
     return str(tmp_path / "walled.toml")
@@ -136,3 +138,22 @@ async def test_the_address_is_shut_out_once_the_gateway_itself_is_refused_as_wel
         await station.until(lambda: all(key.pause_s > 290 for key in station.gateway.status().keys))
         assert [(await station.ask(by(bot))).status for bot in ("one", "two")] == [429, 429]
         assert len(upstream.received) == 1
+
+
+async def test_without_a_path_of_the_time_two_bots_show_that_the_address_is_shut_out(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """The root of such an exchange may be refused at any time, so a page there says nothing."""
+    venue = walled(tmp_path, has_time=False)
+    dated = say(reply(b"403 Forbidden", b"<html>no</html>", b"Date: " + formatdate(usegmt=True).encode()))
+
+    def script(received: Received) -> Act:
+        return dated if received.target == b"/" else say(PAGE)
+
+    upstream.script = script
+    async with running_station(upstream, TOKENS, venue=venue, keys=KEYS, bots=BOTS) as station:
+        assert (await station.ask(by("one"))).status == 403
+        asked = upstream.receipts(b"/")
+        await station.until(lambda: upstream.receipts(b"/") > asked)
+        assert (await station.ask(by("two"))).status == 403
+        assert all(key.pause_s > 290 for key in station.gateway.status().keys)

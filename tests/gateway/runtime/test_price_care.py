@@ -17,6 +17,7 @@ from rig.generation import Scripted, generation_of
 from rig.station import ENVIRON, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, say
 from rig.wire import OK, reply
+from sealgate.core.key_breaker import BreakerState, KeyFault
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.price_care import PriceCare
@@ -159,6 +160,17 @@ async def test_a_read_that_fails_is_told_and_repeated_after_a_minute(
         assert one.pipeline.asked == [("main", ALL)]
         assert await one.look(2) == []
         assert len(one.pipeline.asked) == 2
+
+
+async def test_nothing_is_read_with_a_key_that_is_disabled() -> None:
+    async with scene(answer(200, PRICES)) as one:
+        breaker = one.pipeline.generation.live_keys["main"].breaker
+        breaker.state = BreakerState(KeyFault.INVALID)
+        assert await one.look(5) == []
+        assert one.pipeline.asked == []
+        breaker.state = BreakerState()
+        await one.look(5)
+        assert one.pipeline.asked == [("main", ALL)]
 
 
 async def test_nothing_is_read_while_the_gateway_ends() -> None:

@@ -147,8 +147,9 @@ class ClockKeeper:
         if answer.verdict.shuts_out_address(is_open=True):
             self.gates.hold(permit.paused_until)
         path, now, wait = self._source.path or _ANYWHERE, self._system.now(), answer.verdict.wait
-        if answer.verdict.means is Means.FIREWALL and self._source.path:
-            self.gates.refused_by_firewall(OWN_BOT, path, sent, now, wait)
+        if answer.verdict.means is Means.FIREWALL:
+            if self._source.path:  # a page at the root says nothing: some exchanges always refuse it
+                self.gates.refused_by_firewall(OWN_BOT, path, sent, now, wait)
         elif self.gates.firewall.is_alert:
             self.gates.firewall.accepted(OWN_BOT, path, sent)
 

@@ -22,7 +22,6 @@ class PriceCare:
         generation = pipeline.generation
         self._pipeline = pipeline
         self._prices = prices
-        self._alias = next(iter(generation.live_keys))
         policies = (guard.policy for guard in generation.rules.guards.values())
         named = (policy.named_symbols for policy in policies if policy.max_notional is not None)
         self._reads = PriceReads(generation.config.venue.price_reads, frozenset().union(*named))
@@ -34,15 +33,22 @@ class PriceCare:
             await self._system.sleep(_LOOK_S)
             if self._pipeline.is_draining:
                 continue
+            if (alias := self._key_in_use()) is None:
+                continue
             for target in self._reads.due(self._prices, self._system.now()):
-                await self._read(target)
+                await self._read(target, alias)
 
-    async def _read(self, target: str) -> None:
+    def _key_in_use(self) -> str | None:
+        """Return the first key that is not disabled: only `KeyCare` tries one that is."""
+        keys = self._pipeline.generation.live_keys
+        return next((alias for alias, key in keys.items() if key.breaker.state.fault is None), None)
+
+    async def _read(self, target: str, alias: str) -> None:
         path = target.partition("?")[0]
         rules = self._pipeline.generation.rules
         route = rules.routes.find("GET", path[len(rules.prefix) :])
         try:
-            answer = await ask(self._pipeline, self._alias, target, Lane.READ, self._system)
+            answer = await ask(self._pipeline, alias, target, Lane.READ, self._system)
         except Refusal as refusal:
             log.warning("prices_not_asked", path=path, cause=refusal.detail)
             return
