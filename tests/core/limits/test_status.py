@@ -186,7 +186,8 @@ def test_a_pause_is_kept_beside_the_limits_and_gets_shorter_with_time() -> None:
     older = [aged(one, 880.0) for one in row]
     assert (pause_s(older), pause_s([aged(one, 100.0) for one in older])) == (20.0, 0.0)
     assert len(restored(older).limits) == 1
-    assert (paused(4.0), pause_s(kept())) == ([], 0.0), "nobody starts again so soon"
+    assert (paused(0.2), pause_s(kept())) == ([], 0.0), "nobody starts again so soon"
+    assert pause_s(paused(2.0)) == 2.0, "who is killed and starts at once keeps it"
     with pytest.raises(ValueError, match="no number"):
         aged({"pause": -1.0}, 0.0)
 
