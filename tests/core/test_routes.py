@@ -107,6 +107,7 @@ GUARDED = [
         *("POST /v2/Redeem", "POST /v2/redeem", "POST /V2/REDEEM/", "POST /v2/redeem.json"),
         *("POST /v2/%52edeem", "POST /v2/ReDeem/btc", "HEAD /v2/subapi/list", "GET /v2/subApi/list"),
         *("DELETE /v2/SUBAPI", "PUT /v2/redeem", "DELETE /v2/ReDeem/btc"),
+        *("POST /v2/redeem/btc%CC%87", "GET /v2/subAp%C4%B1/list", "POST /v2/RED%E2%80%8BEEM"),
     ],
 )
 def test_what_needs_keys_needs_them_in_any_spelling(call: str) -> None:
@@ -122,6 +123,33 @@ def test_a_method_that_a_row_names_keeps_what_it_needs() -> None:
     table = RouteTable([*GUARDED, RouteRow("DELETE", "/v2/redeem/{coin}", needs=TRADE)])
     needs = {method: table.find(method, "/v2/redeem/btc").needs for method in ("POST", "PUT", "DELETE")}
     assert needs == {"POST": KEYS, "PUT": KEYS, "DELETE": TRADE}
+
+
+BY_GET = RouteTable(
+    [
+        RouteRow("GET", "/v2/order", needs=TRADE, lane=Lane.ORDER, is_bodiless=True),
+        RouteRow("GET", "/v2/order/{id}", needs=READ),
+        RouteRow("POST", "/v2/order"),
+        RouteRow("GET", "/v2.1/order", needs=READ),
+        RouteRow("GET", "/v3/order", needs=READ),
+        RouteRow("GET", "/v3.1/order", needs=TRADE),
+        RouteRow("GET", "/**", is_bodiless=True),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v2/order", "/v2/Order", "/V2/order.json", "/v2/order/", "/v2/%20order", "/v2/order:x"]
+)
+def test_a_get_that_acts_acts_in_any_spelling(path: str) -> None:
+    assert {BY_GET.find(method, path).needs for method in ("GET", "HEAD")} == {TRADE}
+
+
+def test_other_methods_and_paths_beside_a_get_that_acts_keep_what_they_need() -> None:
+    paths = ("/v2/order/7", "/v2/orders", "/v2", "/v2.1/order", "/v3/order")
+    assert {BY_GET.find("GET", path).needs for path in paths} == {READ}
+    assert BY_GET.find("POST", "/v2/Order").needs is TRADE
+    assert BY_GET.find("DELETE", "/v2/order").lane is Lane.CANCEL
 
 
 def test_the_configuration_opens_one_call_that_needs_keys() -> None:

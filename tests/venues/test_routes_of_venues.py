@@ -364,6 +364,16 @@ def test_where_no_method_is_signed_a_read_only_bot_sends_no_order_by_get(
     ]
     assert len(guarded) > 50
     assert [one for one in guarded if needs(one[0], "GET", one[1]) is Permission.READ] == []
+    spelled = [(name, other) for name, path in guarded for other in _other_spellings(name, path)]
+    assert [one for one in spelled if needs(one[0], "GET", one[1]) is Permission.READ] == []
+
+
+def _other_spellings(name: str, path: str) -> list[str]:
+    """Return how some server might be led to the path of an order: other letters, an extension, a space."""
+    prefix = venue_of(FOLDER / f"{name}.toml").prefix
+    own = path.removeprefix(prefix)
+    others = (own.upper(), f"{own}.json", f"{own}/", f"{own}%20", own.replace("i", "%C4%B1"))
+    return [prefix + other for other in others]
 
 
 def _shape(path: str) -> str:

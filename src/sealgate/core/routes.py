@@ -85,7 +85,8 @@ _READ_METHODS = frozenset({"GET", "HEAD"})
 
 _PLACEHOLDER = re.compile(r"\{\w*\}")
 _LETTER = "\u01c3"  # for a placeholder, while its segment is reduced: a letter that no path has
-_NAME = re.compile(r"[\s.]*([\w-]*).*", re.DOTALL)
+_NAME = re.compile(r"[\s.]*(v\d+\.\d+|[\w-]*).*", re.DOTALL)  # also of a version, such as v1.1
+_UNSEEN = ("Cf", "Mn")  # categories of letters that are not visible, or that mark the one before
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +164,13 @@ class RouteTable:
 
     def __init__(self, rows: Iterable[RouteRow] = (), custom: Iterable[CustomRoute] = ()) -> None:
         self._root = _Node()
-        # By their segments' plainest spelling: what needs `keys` and is signed, and all rows.
+        # By their segments' plainest spelling: what is signed and needs more than by its method, and all.
         self._guarded, self._plainest = _Node(), _Node()
         self._apps: list[list[str]] = []  # whole trees that are the app's, by what their segments begin with
         for row in rows:
             for name in METHODS if row.method == "*" else (row.method,):
                 route = _route(name, row)
-                self._add(name, route, row.template, is_guarded=_is_guarded(route))
+                self._add(name, route, row.template, is_guarded=_is_guarded(name, route))
             if row.auth is Auth.APP_ONLY and row.template.endswith("/**"):
                 self._apps.append(row.template.strip("/").split("/")[:-1])
         self._other = {method: _other(method) for method in METHODS}
@@ -177,7 +178,7 @@ class RouteTable:
         for change in custom:
             standing = self._search(change.method, _PLACEHOLDER.sub("{}", change.template))
             route = _changed(replace(standing, template=change.template), change)
-            is_guarded = _is_guarded(standing) or _is_guarded(route)
+            is_guarded = _is_guarded(change.method, standing) or _is_guarded(change.method, route)
             self._add(change.method, route, change.template, is_guarded=is_guarded)
         self._found = lru_cache(maxsize=1024)(self._search)
 
@@ -206,7 +207,7 @@ class RouteTable:
         plainest = list(map(_reduced, segments))
         found = _search(self._root, segments, 0, asked)
         guarded = _search(self._guarded, plainest, 0, asked)
-        # 0. What needs `keys` needs them in any spelling; a row within it counts in its own spelling alone.
+        # 0. What needs more than by its method needs it in any spelling; a row within it counts in its own.
         if guarded is not None and found is not _search(self._plainest, plainest, 0, asked):
             found = guarded
         # 1. A row that names the call, or whose path goes unsigned, decides.
@@ -216,7 +217,7 @@ class RouteTable:
         if asked not in _READ_METHODS:
             for other in METHODS:
                 route = _search(self._guarded, plainest, 0, other)
-                if route is not None and _is_guarded(route):
+                if route is not None and route.needs is Permission.KEYS:
                     return replace(route, lane=Lane.ORDER)  # also where only the list of keys is named
         # 3. A row for a whole tree decides, else the method. By its words, a path needs more.
         if found is None:
@@ -236,9 +237,10 @@ def _add(node: _Node, method: str, route: Route, segments: list[str]) -> None:
         node.behind(last).routes[method] = route
 
 
-def _is_guarded(route: Route) -> bool:
+def _is_guarded(method: str, route: Route) -> bool:
     """Whether other spellings need the same: an exchange might take them for the route, too."""
-    return route.needs is Permission.KEYS and route.auth is Auth.SIGNED
+    needs_more = not route.is_read if method in _READ_METHODS else route.needs is Permission.KEYS
+    return needs_more and route.auth is Auth.SIGNED
 
 
 def _segments(path: str) -> list[str]:
@@ -278,8 +280,9 @@ def _reduced(segment: str) -> str:
 
 
 def _plain(segment: str) -> str:
-    text = unicodedata.normalize("NFKC", unquote(segment)).casefold()
-    return "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    text = unicodedata.normalize("NFKC", unquote(segment))
+    text = text.upper().casefold()  # a dotless i has a capital I
+    return "".join(letter for letter in text if unicodedata.category(letter) not in _UNSEEN)
 
 
 def _has_word(segments: list[str], plainest: list[str]) -> bool:
