@@ -28,6 +28,7 @@ _FORM_TYPES = frozenset(
 # JSON's grammar (RFC 8259 section 6), in ASCII, and no longer than any exchange takes.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,4})?")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
+_SEPARATORS = frozenset("&;%")  # of parameters, and of an escape
 _FORM = re.compile(rb"[!-:<-~]*")  # printable ASCII without the semicolon, at which some servers cut
 
 
@@ -334,9 +335,12 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         if not mark or not _NAME.fullmatch(name):
             raise UnreadableError("a parameter is not NAME=VALUE with a plain name")
         try:
-            yield name, unquote_plus(value, errors="strict")
+            text = unquote_plus(value, errors="strict")
         except UnicodeDecodeError:
             raise UnreadableError("a parameter is not UTF-8") from None
+        if not _SEPARATORS.isdisjoint(text):  # some servers undo escapes before they split, or twice
+            raise UnreadableError("a parameter's value escapes a separator or a %")
+        yield name, text
 
 
 def steps(pointer: str) -> Path:
