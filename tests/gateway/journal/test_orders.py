@@ -362,8 +362,8 @@ async def test_orders_are_refused_while_the_disk_refuses(file: Path, disk: Disk)
             assert await book.intent(order(1))
             disk.trouble = FULL
             assert not await book.intent(order(2))
-            assert not await book.intent(order(3))
-            assert await book.intent(order(4)._replace(lane=Lane.CANCEL)), "a cancel goes on"
+            assert not await book.intent(order(3)._replace(lane=Lane.CANCEL)), "a lane makes no cancel"
+            assert await book.intent(order(4), is_cancel=True), "a cancel goes on"
             assert (book.status.trouble, book.status.is_refusing) == (str(FULL), True)
             disk.trouble = None
             await until(lambda: book.status.trouble is None)
@@ -397,7 +397,7 @@ async def test_endings_are_written_when_the_disk_is_back(file: Path, disk: Disk)
             book.ended(order(1), DONE)
             book.ended(order(2), UNKNOWN)
             await until(lambda: book.status.trouble is not None)
-            await book.intent(order(3)._replace(lane=Lane.CANCEL))
+            await book.intent(order(3), is_cancel=True)
             book.ended(order(3), UNKNOWN)
             await until(lambda: book.status.in_doubt == 2)  # also while they are not written
             disk.trouble = None
@@ -465,7 +465,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
                 await until(lambda: book.status.is_refusing)
                 queued = book._writer._queue.qsize()
                 assert not await book.intent(order(3)), "does not wait at all"
-                assert await book.intent(order(4)._replace(lane=Lane.CANCEL)), "a cancel goes on"
+                assert await book.intent(order(4), is_cancel=True), "a cancel goes on"
             assert book._writer._queue.qsize() == queued
             for number in (2, 3):
                 book.ended(order(number), Ending(Conclusion.NOT_SENT))
@@ -518,7 +518,7 @@ async def test_a_full_queue_is_no_disk_that_hangs_and_is_not_waited_for(
     with capture_logs() as logs:
         async with running_book(file) as book, asyncio.timeout(LONG_S):
             assert not await book.intent(order(1)), "nothing has it"
-            assert await book.intent(order(2)._replace(lane=Lane.CANCEL)), "a cancel goes on"
+            assert await book.intent(order(2), is_cancel=True), "a cancel goes on"
     assert logs == []
 
 

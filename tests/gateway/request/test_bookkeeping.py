@@ -1,5 +1,6 @@
 """What is remembered of a request: with and without a key, with and without a journal that takes it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,13 +32,15 @@ class Book:
 
     def __init__(self, *, is_taking: bool = True) -> None:
         self.is_taking = is_taking
+        self.cancels: list[bool] = []
         self.intents: list[Order] = []
         self.endings: list[tuple[Order, Ending]] = []
         self.is_closed = False
         self.status = JOURNAL
 
-    async def intent(self, order: Order) -> bool:
+    async def intent(self, order: Order, *, is_cancel: bool = False) -> bool:
         self.intents.append(order)
+        self.cancels.append(is_cancel)
         return self.is_taking
 
     def ended(self, order: Order, ending: Ending) -> None:
@@ -115,6 +118,15 @@ async def test_a_body_that_is_far_too_large_for_an_order_is_not_recorded() -> No
     book = Book()
     await books(book).intent(PLAIN, bytes(100_000), context(), 1)
     assert book.intents[0].sent_body is None
+
+
+async def test_only_what_a_row_names_as_a_cancel_is_recorded_as_one() -> None:
+    book = Book()
+    named = ticket("DELETE /order/7")
+    by_its_method = replace(named, route=replace(named.route, is_cancel=False))
+    for one in (named, by_its_method, PLAIN):
+        await books(book).intent(one, b"", context(), 1)
+    assert (by_its_method.route.lane, book.cancels) == (Lane.CANCEL, [True, False, False])
 
 
 async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None:

@@ -11,7 +11,6 @@ import structlog
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.idempotency import Kept
 from sealgate.core.outcome import Conclusion, Ending
-from sealgate.core.routes import Lane
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import JournalError, Lock, as_journal_error, check_made, connect, is_in_use
 from sealgate.gateway.journal.ledger import Keeping, Ledger
@@ -56,7 +55,7 @@ class OrderJournal:
         """Return what was sent under policies, as in `PolicyMemory.undated`."""
         return self._passed
 
-    async def intent(self, order: Order) -> bool:
+    async def intent(self, order: Order, *, is_cancel: bool = False) -> bool:
         """Write an order that is about to be sent; say whether it may be.
 
         After True it is in the file, or need not be: a cancel is worth more than its record, and
@@ -64,7 +63,7 @@ class OrderJournal:
         then no more until it answers; for room in a full queue nobody waits. Whoever called this calls
         `ended` in any case, also where the order was not sent after all or the call was cancelled.
         """
-        may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
+        may_go_without = is_cancel or not self._keeping.must_be_written
         written: asyncio.Future[str | None] = self._loop.create_future()
         if self._writer.status.trouble is not None:
             self._writer.log_hang()

@@ -104,7 +104,7 @@ class Bookkeeping:
             counted=0 if context.used is None else context.used[1],
             sent_body=kept_body(body),
         )
-        if not await self._journal.intent(context.order):
+        if not await self._journal.intent(context.order, is_cancel=ticket.route.is_cancel):
             raise Refusal("halted", "The journal cannot be written, and no order is sent unrecorded.")
 
     def ended(self, context: RequestContext, reply: Reply | None) -> None:
