@@ -49,3 +49,4 @@ def test_what_is_asked_at_once_is_bounded() -> None:
         prices.last(f"S{number}", 0.0)
     targets = reads.due(prices, 1.0)
     assert (len(targets), targets[0]) == (50, "/spot?s=S79")  # what orders ask for goes first
+    assert sum(target.startswith("/spot?s=P") for target in targets) == 25  # and leaves half to policies

@@ -64,6 +64,9 @@ AMBIGUOUS = {
         *("/v1/trade/%C0%AE", "/v1/trade/%E0%80%AF", "/v1/trade/%ED%A0%80", "/v1/trade/%C3"),
         *("/v1/trade/%C3x%A9", "/v1/trade/%FF"),
     ],
+    "longer than 8000 bytes": [
+        "/v1/trade/" + "a/" * 4000,
+    ],
     "leave out the ?": [
         "/v1/trade/order?",
     ],

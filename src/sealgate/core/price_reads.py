@@ -27,7 +27,10 @@ class PriceReads:
     def due(self, prices: Prices, now: float) -> list[str]:
         """Return the targets to be asked now; each counts as asked."""
         self._asked = {target: at for target, at in self._asked.items() if at > now - FRESH_S}
-        watched = list(dict.fromkeys((*reversed(prices.wanted), *self._symbols)))[:_MOST_SYMBOLS]
+        recent, half = list(reversed(prices.wanted)), _MOST_SYMBOLS // 2
+        # A bot that asks for ever new symbols leaves half of the places to those that policies name.
+        order = (*recent[:half], *self._symbols, *recent[half:])
+        watched = list(dict.fromkeys(order))[:_MOST_SYMBOLS]
         stale = [symbol for symbol in watched if not prices.is_fresh(symbol, now)]
         targets: list[str] = []
         if stale or not watched:

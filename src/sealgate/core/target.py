@@ -27,6 +27,7 @@ _ABSOLUTE = re.compile(
 )
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _HTTPS_PORT = "443"
+_LONGEST_PATH = 8000  # octets, which RFC 9112 section 3 asks of every server at least
 _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
 # RFC 9110 section 7.2: a name or an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._~-]+))(?::[0-9]{1,5})?")
@@ -72,6 +73,8 @@ def reached_by_proxy(method: str, raw: str) -> str | None:
 def _check_path(path: str) -> None:
     if not path.startswith("/"):
         raise _ambiguous("the target must be a path that begins with /")
+    if len(path) > _LONGEST_PATH:  # what is decided by it takes time by its length
+        raise _ambiguous(f"the path is longer than {_LONGEST_PATH} bytes")
     if not _PATH.fullmatch(path):
         raise _ambiguous(f"the path has {_unfit(path, _PATH, _STRUCTURAL)}")
     if "//" in path:

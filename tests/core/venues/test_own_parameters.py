@@ -165,6 +165,14 @@ def test_what_a_form_may_be(venue: Venue) -> None:
         assert fine in sent
 
 
+@by_name(HAVE_OWN)
+def test_there_may_be_a_thousand_parameters(venue: Venue) -> None:
+    most = b"&".join(b"p%d=1" % number for number in range(1000))
+    assert most in signed(venue, "POST", PATH, most, body_type(None, None))[1]
+    with pytest.raises(UnsignableError, match="more than 1000 parameters"):
+        signed(venue, "POST", PATH, most + b"&a=1", body_type(None, None))
+
+
 @by_name(venue for venue in HAVE_OWN if venue.name in ("mexc", "bingx", "coinsph", "htx"))
 def test_what_json_may_be(venue: Venue) -> None:
     for body in (b'{"symbol": "BTC&b", "list": [1, {"c": null}]}', b'[{"a": 1}]', b" {}"):

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from sealgate.core.venues.templates import UnsignableError
 
+_MOST_PARAMETERS = 1000  # of a query or form: PHP and Express read no more, and each takes time
 _READ_TWICE = 2  # how often a server, and what is behind it, may undo percent escapes
 _MOST_NAMES, _LONGEST_NAME = 1024, 64  # of parameters, that are kept at hand
 # Left out before a name by one server or another, and where it ends: PHP and Rails make lists of name[].
@@ -73,7 +74,10 @@ class OwnParameters:
             return
         known = self._known
         for _ in range(_READ_TWICE + 1):
-            for part in text.replace(b";", b"&").split(b"&"):
+            parts = text.replace(b";", b"&").split(b"&")
+            if len(parts) > _MOST_PARAMETERS:
+                raise UnsignableError(f"there are more than {_MOST_PARAMETERS} parameters")
+            for part in parts:
                 name = part.partition(b"=")[0]
                 is_own = known.get(name)
                 if is_own is None:
@@ -112,7 +116,8 @@ class OwnParameters:
     def _is_own(self, name: bytes) -> bool:
         for _ in range(_READ_TWICE):
             name = _unescaped(name.replace(b"+", b" "))
-        plain = unicodedata.normalize("NFKC", name.replace(b"+", b" ").decode("utf-8", "replace")).casefold()
+        plain = unicodedata.normalize("NFKC", name.replace(b"+", b" ").decode("utf-8", "replace"))
+        plain = plain.upper().casefold()  # a dotless i has a capital I
         if not plain.isascii():
             plain = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
         read = _NAME_READ.sub(r"\1", plain, count=1).strip()
