@@ -30,11 +30,31 @@ def test_the_address_is_shut_out_if_another_is_refused_and_nothing_was_accepted_
     assert firewall.refused("b", "/x", 100.2, 100.4)
 
 
-def test_a_bot_with_ever_new_paths_fills_no_memory() -> None:
+def test_a_bot_with_ever_new_paths_is_slowed_until_one_passes() -> None:
+    firewall, now = Firewall(), 100.0
+    sent: list[float] = []
+    while now < 700.0:
+        path = f"/{len(sent)}"
+        if now >= firewall.paused_until("a", path):
+            sent.append(now)
+            assert not firewall.refused("a", path, now, now)
+        now += 0.25
+    assert len(sent) < 15
+    assert firewall.pauses_all("a", now)
+    assert not firewall.pauses_all("b", now)
+    assert sent[3] == 100.75, "three paths are not yet a habit"
+    assert firewall.paused_until("b", "/0") == 0.0
+    firewall.accepted("a", "/good", now)
+    assert firewall.paused_until("a", "/new") == 0.0
+    assert not firewall.pauses_all("a", now)
+
+
+def test_bots_with_ever_new_paths_fill_no_memory() -> None:
     firewall = Firewall()
     for number in range(1001):
-        firewall.refused("a", f"/{number}", 1.0, 1.0)
-    assert (firewall.paused_until("a", "/0"), firewall.paused_until("a", "/1000")) == (0.0, 2.0)
+        firewall.refused(f"bot {number}", "/x", 1.0, 1.0)
+    assert firewall.paused_until("bot 0", "/x") == 0.0
+    assert firewall.paused_until("bot 1000", "/x") == 2.0
 
 
 def test_what_is_accepted_shows_that_the_address_is_not_shut_out() -> None:

@@ -331,8 +331,11 @@ class Gates:
         """Raise Refusal `rate_limited` for a bot whose latest request to this route a firewall refused."""
         left_s = self.firewall.paused_until(bot, route) - now
         if left_s > 0:
-            detail = f"A firewall in front of the exchange refused this bot's last request to {route}"
-            detail += f"; the gateway sends the next one in {left_s:.0f} s. Other bots and paths go on."
+            what, others = f"last request to {route}", "bots and paths"
+            if self.firewall.pauses_all(bot, now):
+                what, others = "requests to several paths", "bots"
+            detail = f"A firewall in front of the exchange refused this bot's {what}"
+            detail += f"; the gateway sends the next one in {left_s:.0f} s. Other {others} go on."
             raise Refusal("rate_limited", detail, retry_after_s=left_s)
 
     @property
