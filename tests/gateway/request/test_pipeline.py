@@ -89,7 +89,7 @@ class Exchange:
 class Slow:
     """A journal that does not answer."""
 
-    async def intent(self, _: Order) -> None:
+    async def intent(self, _: Order, **_more: bool) -> None:
         await asyncio.Event().wait()
 
 
@@ -99,7 +99,7 @@ class Meanwhile:
     def __init__(self) -> None:
         self.happens: Callable[[], Awaitable[None]] | None = None
 
-    async def intent(self, _: Order) -> bool:
+    async def intent(self, _: Order, **_more: bool) -> bool:
         assert self.happens is not None
         await self.happens()
         return True
@@ -113,7 +113,7 @@ class Ageing:
         self._takes_s = [*takes_s]
         self.stamps: list[int] = []
 
-    async def intent(self, order: Order) -> bool:
+    async def intent(self, order: Order, **_more: bool) -> bool:
         self.stamps.append(order.timestamp_ms)
         takes_s = self._takes_s.pop(0)
         self._host.move(takes_s, takes_s, takes_s)
