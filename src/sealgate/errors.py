@@ -40,7 +40,7 @@ REASONS: dict[str, Reason] = {
         403,
         _BOT,
         "Not allowed for this bot",
-        "Send what this bot may do, or extend `[bots.NAME]`; reads sent by POST need `[[routes]]`.",
+        "Send what this bot may do, or extend `may` in `[bots.NAME]` as docs/permissions.md explains.",
     ),
     "policy_refused": Reason(
         403,

@@ -64,7 +64,7 @@ def test_a_call_that_needs_keys_by_its_body_is_for_bots_that_trade_as_far_as_its
 
     assert admitted(GRID).checks == Checks(trade_if=MOVE)
     assert admitted(CLERK).checks is None
-    with pytest.raises(Refusal, match="lacks the permission keys"):
+    with pytest.raises(Refusal, match="needs keys, and the bot watch may only read"):
         admitted(WATCH)
     check_body(admitted(GRID), MOVE, b'{"type": 0, "amt": "1"}')
     for body in (
@@ -75,7 +75,7 @@ def test_a_call_that_needs_keys_by_its_body_is_for_bots_that_trade_as_far_as_its
         b'{"Type": 2}',
         b'{"type": false}',
     ):
-        with pytest.raises(Refusal, match="the permission keys") as refused:
+        with pytest.raises(Refusal, match="needs keys, and the bot grid may not") as refused:
             check_body(admitted(GRID), MOVE, body)
         assert refused.value.slug == "bot_forbidden"
 
@@ -475,7 +475,15 @@ def test_a_bot_gets_what_it_may(bot: Bot, call: str, auth: Auth) -> None:
 def test_a_bot_does_not_get_what_it_may_not(bot: Bot, call: str, lacks: str) -> None:
     answer = refusal(bot, call)
     assert answer.slug == "bot_forbidden"
-    assert answer.detail == f"The bot {bot.name} lacks the permission {lacks}."
+    method, path = call.split()
+    may = " and ".join(one.value for one in Permission if one in bot.may)
+    assert answer.detail.startswith(f"{method} {path} needs {lacks}, and the bot {bot.name} may only {may}.")
+
+
+def test_what_no_row_names_may_be_called_a_read() -> None:
+    advice = "If this call only reads, say so in [[routes]]."
+    assert refusal(WATCH, "POST /v1/trade/report").detail.endswith(advice)
+    assert advice not in refusal(WATCH, "POST /v1/trade/order").detail
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,8 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     wait_s = max(waits, default=None)
     is_documented = not wait_s and documented_s is not None
     wait_s = documented_s if is_documented else wait_s
-    if verdict.means is Means.BANNED:
-        words = in_one_line(verdict.words)
-        return LimitReply(Fate.BANNED, wait_s, resolution_s, quotas, words, is_documented)
-    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas, "", is_documented)
+    fate = Fate.BANNED if verdict.means is Means.BANNED else Fate.LIMITED
+    return LimitReply(fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented)
 
 
 def _moment_s(rule: WaitRule, texts: Mapping[bytes, bytes], now: float) -> float | None:

@@ -203,7 +203,7 @@ class RateScheduler:
         """Let the pacer learn from how a permit ended; `now` is a reading just made."""
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED
-            log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.ban or None, fix=fix)
+            log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.words or None, fix=fix)
         if now is None:
             now = self._system.now()
         self._pacer.answered(claim, now, reply)

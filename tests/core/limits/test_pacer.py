@@ -284,7 +284,10 @@ def test_a_bot_that_leaves_leaves_no_trace() -> None:
 
 def test_a_pause_that_the_exchange_stated_is_called_its_own() -> None:
     desk = Desk().paused(5.0)
-    assert desk.rejection(1.0, 2.0).detail == "The exchange paused this key for longer than this deadline."
+    assert (
+        desk.rejection(1.0, 2.0).detail
+        == "The exchange paused this key for longer than this request may wait."
+    )
     desk.pacer.hold(4.0)  # another gateway was told so, too
     assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
 
@@ -292,7 +295,10 @@ def test_a_pause_that_the_exchange_stated_is_called_its_own() -> None:
 def test_a_pause_that_the_gateway_chose_is_not_laid_at_the_door_of_the_exchange() -> None:
     desk = Desk().paused(None)
     once = desk.rejection(0.1, 0.2)
-    assert once.detail == "The exchange refused this key; the gateway pauses it beyond this deadline."
+    assert (
+        once.detail
+        == "The exchange refused this key; the gateway pauses it for longer than this request may wait."
+    )
     for now in (1.0, 3.0, 7.0):  # it states a second each time, and refuses whoever comes then
         desk.paused(1.0, now)
     again = desk.rejection(7.0, 9.0)
@@ -310,12 +316,12 @@ def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end
     desk.answer(0.2, [second], limited(1.0))
     assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
     desk.pacer.hold(9.0)
-    assert desk.rejection(1.0, 2.0).detail == "This key is paused for longer than this deadline."
+    assert desk.rejection(1.0, 2.0).detail == "This key is paused for longer than this request may wait."
 
 
 def test_a_ban_is_quoted_to_whoever_cannot_wait_for_its_end() -> None:
     desk = Desk()
-    ban = LimitReply(Fate.LIMITED, 60.0, 0.0, ban="IP banned")
+    ban = LimitReply(Fate.LIMITED, 60.0, 0.0, words="IP banned")
     desk.answer(0.0, desk.send(0.0), ban)
     assert desk.rejection(1.0, give_up_at=5.0).detail.endswith('The exchange says: "IP banned".')
     desk.answer(100.0, desk.send(100.0), limited(60.0))
@@ -339,10 +345,10 @@ def test_after_a_pause_that_was_met_elsewhere_one_goes_alone_too() -> None:
 
 def test_a_documented_wait_is_kept_whole_and_is_named_as_one() -> None:
     desk = Desk()
-    ban = LimitReply(Fate.BANNED, 900.0, ban="Temporary lockout", is_documented=True)
+    ban = LimitReply(Fate.BANNED, 900.0, words="Temporary lockout", is_documented=True)
     desk.answer(0.0, desk.send(0.0), ban)
     assert desk.rejection(1.0, give_up_at=5.0).detail == (
-        "This key is paused, as the exchange documents it, for longer than this deadline. "
+        "This key is paused, as the exchange documents it, for longer than this request may wait. "
         'The exchange says: "Temporary lockout".'
     )
     assert desk.pacer.is_paused(899.9)

@@ -131,6 +131,20 @@ def test_a_country_that_is_not_served_is_told_in_the_exchanges_words(
 
 
 @pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"access too frequent\n", "access too frequent"),
+        (b"<html>too many</html>", ""),
+        (b'{"msg": 1}', ""),
+        (b"\x00\xff", ""),
+        (b"word " * 200, ""),
+    ],
+)
+def test_the_words_of_a_refusal_in_plain_text_are_its_body(body: bytes, words: str) -> None:
+    assert Judge().judge(429, body).words == words
+
+
+@pytest.mark.parametrize(
     ("status", "body", "means"),
     [
         (403, {"code": "7", "msg": "Not available in your country"}, Means.PERMISSION),

@@ -50,7 +50,7 @@ async def test_a_body_decides_each_time_also_behind_one_head(upstream: Upstream,
     assert [reply.status for reply in replies] == [200, 403, 200, 403, 200]
     assert [one.body for one in upstream.received] == [own] * 3
     assert told(replies[1]) == FORBIDDEN
-    assert "the permission keys" in replies[1].document()["detail"]
+    assert "needs keys, and the bot grid may not" in replies[1].document()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,9 @@ async def test_they_are_not_read_into_a_pause(upstream: Upstream) -> None:
         async with running_station(upstream, ENVIRONMENT, **tables()) as station:
             hasty = (GRID, b"X-Gateway-Deadline-Ms: 5000")
             assert (await station.ask(request(b"GET", b"/api/v3/time", *hasty))).reason == "rate_limited"
-            assert upstream.receipts(b"/api/v3/time") == 1, "the exchange said so, and not the gateway's queue"
+            assert upstream.receipts(b"/api/v3/time") == 1, (
+                "the exchange said so, and not the gateway's queue"
+            )
             gateway = station.gateway
             gateway.services.background.follow(gateway.services.work(gateway.pipeline))
             await station.until(lambda: any(line["event"] == "prices_not_asked" for line in logs))

@@ -98,15 +98,14 @@ class LimitReply:
 
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
     fraction; if `is_documented`, the reply stated nothing, and the exchange's documents ask for that wait.
-    `quotas` are what the header fields said. `ban` is what the exchange says of shutting somebody out, in its
-    own words, "" where it does not.
+    `quotas` are what the header fields said. `words` are the exchange's own about a refusal, "" without any.
     """
 
     fate: Fate
     retry_after_s: float | None = None
     resolution_s: float = 1.0
     quotas: tuple[Quota, ...] = ()
-    ban: str = ""
+    words: str = ""
     is_documented: bool = False
 
     @property

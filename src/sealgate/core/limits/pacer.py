@@ -350,17 +350,20 @@ class Pacer:
 
     def _paused_for(self, claim: Claim, pause_s: float) -> Rejection:
         """Refuse what cannot wait for the end of a pause; say who chose its length."""
-        gate, ban = self._gate, self._refusal.ban
+        gate, words = self._gate, self._refusal.words
         if gate.is_stated and self._refusal.is_documented:
-            detail = "This key is paused, as the exchange documents it, for longer than this deadline."
+            detail = (
+                "This key is paused, as the exchange documents it, for longer than this request may wait."
+            )
         elif gate.is_stated:
-            detail = "The exchange paused this key for longer than this deadline."
+            detail = "The exchange paused this key for longer than this request may wait."
         elif not gate.in_a_row:
-            detail = "This key is paused for longer than this deadline."
+            detail = "This key is paused for longer than this request may wait."
         else:
             times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
-            detail = f"The exchange refused this key{times}; the gateway pauses it beyond this deadline."
-        detail += f' The exchange says: "{ban}".' if ban else ""
+            detail = f"The exchange refused this key{times}; the gateway pauses it"
+            detail += " for longer than this request may wait."
+        detail += f' The exchange says: "{words}".' if words else ""
         return Rejection(claim, "rate_limited", detail, pause_s)
 
     def _throttled(
@@ -388,7 +391,7 @@ def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Rejection:
 
 
 def _spent(claim: Claim, spent_s: float) -> Rejection:
-    detail = "The exchange says that its limit is used up for longer than this deadline."
+    detail = "The exchange says that its limit is used up for longer than this request may wait."
     return Rejection(claim, "rate_limited", detail, spent_s)
 
 

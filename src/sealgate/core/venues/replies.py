@@ -433,7 +433,7 @@ class Judge:
         words = self._words(reader)
         if not words and verdict.means is _MEANS_COUNTRY:
             words = reader.country
-        words = words[:_MOST_WORDS]
+        words = (words or reader.sentence)[:_MOST_WORDS]
         return replace(verdict, found=found, words=words) if found or words else verdict
 
     def _words(self, reader: "_BodyReader") -> str:
@@ -512,6 +512,13 @@ class _BodyReader:
             return _parse(self._plain.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             return None
+
+    @property
+    def sentence(self) -> str:
+        """What a body says that is plain text: no JSON, no page, and no longer than a sentence."""
+        text = "" if self.is_long or self.is_html else (self._plain or b"").decode("utf-8", "replace").strip()
+        is_text = len(text) <= _MOST_WORDS and text.isprintable() and "\ufffd" not in text
+        return text if is_text and not text.startswith(("{", "[", '"')) else ""
 
     @cached_property
     def country(self) -> str:
