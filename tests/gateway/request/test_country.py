@@ -17,11 +17,12 @@ async def test_bots_and_readiness_say_so_while_the_time_cannot_be_had(upstream: 
     async with running_station(upstream, synced=False) as station:
         await station.until(lambda: "451" in str(station.gateway.status().clock.trouble))
         [reason] = station.gateway.status().not_ready
-        order = await station.ask(request(b"GET", b"/v1/trade/x", b"X-Gateway-Deadline-Ms: 5"))
+        order = await station.ask(request(b"GET", b"/v1/trade/x", b"X-Gateway-Deadline-Ms: 3600000"))
     words = f"the exchange does not serve this address (country?): 451 {BLOCKED}"
     assert reason == f"clock not synced: /v1/trade/time: {words}"
     assert (order.reason, order.outcome) == ("clock_unsynced", "not_sent")
     assert words in order.document()["detail"]
+    assert order.document()["detail"].endswith("waiting does not help.")
     assert upstream.received == []
 
 

@@ -146,6 +146,7 @@ class ClockKeeper:
         permit.answered(self._clock.taught_by(answer.verdict, answer.head), self._system.now())
         if answer.verdict.shuts_out_address(is_open=True):
             self.gates.hold(permit.paused_until)
+        self._clock.turned_away(answer.verdict.advice if answer.verdict.means is Means.COUNTRY else "")
         path, now, wait = self._source.path or _ANYWHERE, self._system.now(), answer.verdict.wait
         if answer.verdict.means is Means.FIREWALL:
             if self._source.path:  # a page at the root says nothing: some exchanges always refuse it

@@ -60,6 +60,13 @@ class KeptClock:
         self._in_question_since: float | None = None  # by a refusal; until a sample that was sent later
         self.trouble: str | None = "no sample yet"
         self.due = asyncio.Event()
+        self._turned_away = ""  # the advice where the exchange does not serve this address
+
+    def turned_away(self, advice: str) -> None:
+        """Take in whether the exchange serves this address, "" if so: else nobody waits for its time."""
+        self._turned_away = advice
+        if advice:
+            self._let_go_on()
 
     def observe(self, sample: Sample) -> None:
         """Take in a sample, and let go on who waits for one.
@@ -75,6 +82,9 @@ class KeptClock:
         if self._clock.steps != before.steps:
             self._step = (now, self._clock.bounds(now).middle - before.bounds(now).middle)
             log.warning("clock_stepped", offset_s=round(self.offset_s(), 3), by_s=round(self._step[1], 3))
+        self._let_go_on()
+
+    def _let_go_on(self) -> None:
         if self._next_sample is not None:
             self._next_sample.set_result(None)
             self._next_sample = None
@@ -196,9 +206,12 @@ class KeptClock:
             until = give_up_at
             if not self._needs.is_required:
                 until = min(give_up_at, self._started + self._needs.grace_s)
+            elif self._turned_away:
+                until = -math.inf  # waiting does not help
             if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._system.now()):
                 continue
-            raise Refusal("clock_unsynced", f"The exchange's time is not known: {self.not_ready}.")
+            detail = f"The exchange's time is not known: {self.not_ready}."
+            raise Refusal("clock_unsynced", detail, advice=self._turned_away)
 
     async def wait_for_resync(self, give_up_at: float) -> None:
         """Return after the next sample, or when it is worth going on without one."""
