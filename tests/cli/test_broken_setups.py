@@ -670,6 +670,14 @@ WAYS: dict[str, tuple[str, Case]] = {
             "HTTPS_PROXY is set, but the gateway uses no proxy",
         ),
     ),
+    "a proxy that alone knows names": (
+        "https://nowhere.invalid",
+        fails(
+            "DNS",
+            lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
+            "HTTPS_PROXY is set, but the gateway uses no proxy",
+        ),
+    ),
     "no such name": (
         "https://nowhere.invalid",
         fails("DNS", nothing, "nowhere.invalid: ", "correct base_url"),

@@ -25,7 +25,7 @@ from rig.verdicts import verdict
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli import main
 from sealgate.cli.checking.local import found_wrong, look_at_reach
-from sealgate.cli.checking.network import judge_running, judge_troubles
+from sealgate.cli.checking.network import judge_pause, judge_running, judge_troubles
 from sealgate.config import load_config
 from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.core.findings import Level, fail, warn
@@ -726,6 +726,16 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
             result = await setup.check()
             assert "is pausing after a 429; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
             assert upstream.receipts(SIGNED_READ) == sent
+
+
+def test_a_ban_of_the_running_gateway_fails_in_the_exchange_s_words() -> None:
+    ban = {"kind": "banned", "over_since_ms": None, "evidence": 'the exchange says: "IP has been banned"'}
+    found = judge_pause({"errors": [ban]}, 597.2)
+    assert found.level is Level.FAIL
+    assert found.text.endswith('address or key, the exchange says: "IP has been banned"')
+    assert found.fix == "stop what else uses them, and run this again in 597 s"
+    for errors in ([], [{**ban, "over_since_ms": 1}], [{**ban, "kind": "rate_limited"}]):
+        assert judge_pause({"errors": errors}, 5.0).level is Level.WARN
 
 
 async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: Path) -> None:

@@ -495,9 +495,10 @@ def test_a_key_that_is_accepted_elsewhere_lacks_a_permission() -> None:
     assert finding.lists_causes
 
 
-def test_an_address_that_is_served_excludes_the_country() -> None:
+def test_only_a_signed_read_excludes_the_country_which_may_be_the_account_s() -> None:
     assert [weight for weight, *_ in weighed(WITH_COUNTRY)] == [POSSIBLE, POSSIBLE]
-    assert [weight for weight, *_ in weighed(WITH_COUNTRY, is_served=True)] == [LIKELY, UNLIKELY]
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY, is_served=True)] == [POSSIBLE, POSSIBLE]
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY, accepted_read="GET /x")] == [LIKELY, UNLIKELY]
 
 
 @pytest.mark.parametrize(

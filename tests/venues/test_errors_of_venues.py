@@ -340,7 +340,7 @@ _SEVERAL: list[tuple[str, int, object, str, str]] = [
     ),
     ("gate", 401, {"label": "INVALID_CREDENTIALS"}, "key signature", ""),
     ("bybit", 200, {"retCode": 10007, "retMsg": "User authentication failed."}, "key signature", ""),
-    ("bybit", 200, {"retCode": 10024, "retMsg": "Compliance rules triggered"}, "permission country", ""),
+    ("bybit", 200, {"retCode": 10024, "retMsg": "Compliance rules triggered"}, "country permission", ""),
     ("bitget", 400, {"code": "40012", "msg": "apikey/password is incorrect"}, "signature key", ""),
     ("kraken", 200, {"error": ["EAPI:Invalid key"]}, "key signature", ""),
     ("kraken", 200, {"error": ["EGeneral:Permission denied"]}, "permission address", ""),

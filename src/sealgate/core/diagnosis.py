@@ -154,8 +154,6 @@ def _several(reply: WholeReply, facts: Facts) -> Causes:
 
 def _excluded(means: Means, facts: Facts) -> str:
     """Return what was seen that excludes a meaning, "" without it."""
-    if means is Means.COUNTRY and facts.is_served:
-        return _SERVED
     if means is not Means.PERMISSION and facts.accepted_read:
         return f"{facts.accepted_read} is accepted with this key"
     return ""
@@ -379,7 +377,8 @@ def _nonce(_reply: WholeReply, facts: Facts) -> Causes:
 
 
 def _country(_reply: WholeReply, _facts: Facts) -> Causes:
-    yield Cause(Weight.LIKELY, NOT_SERVED, ASK_WHETHER_SERVED)
+    text = NOT_SERVED.replace("this address", "this address or this account")
+    yield Cause(Weight.LIKELY, text, ASK_WHETHER_SERVED)
 
 
 _BY_MEANS: dict[Means, Callable[[WholeReply, Facts], Causes]] = {

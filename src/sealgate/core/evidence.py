@@ -7,6 +7,7 @@ all files.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sealgate.core.findings import in_one_line
 from sealgate.core.venues.replies import Means, Verdict
 
 _PASSPHRASE = "passphrase"  # noqa: S105 - in the exchange's own words
@@ -42,6 +43,8 @@ def evidence(verdict: Verdict, known: Known) -> str:
         return "the key has not been accepted since the start"
     if verdict.means is Means.SIGNATURE and _PASSPHRASE in verdict.words.lower():
         return f"{_clock(known)}, the exchange names the passphrase: most likely that is wrong"
+    if verdict.means in {Means.BANNED, Means.COUNTRY} and verdict.words:
+        return f'the exchange says: "{in_one_line(verdict.words)}"'
     explain = _EVIDENCE.get(verdict.kind)
     return explain(known) if explain else ""
 

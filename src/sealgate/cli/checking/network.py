@@ -30,13 +30,14 @@ from sealgate.gateway.upstream.destination import client_context
 _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _TIMEOUT_S = 3.0
+_BANNED = "banned"  # the kind of each ban, at every venue
 _STALE_FIX = "the key that is stored now is accepted: load it with `sealgate reload`"
 
 
 async def look_at_network(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
     """Yield lines on DNS and TLS; after one that failed there is no use in asking the exchange."""
     host, port = config.base_url.host, config.base_url.port
-    finding = await _resolve(host, port)
+    finding = await _resolve(host, port, _proxy_hint(environ))
     if finding is not None:
         yield finding
         if finding.fix:
@@ -47,18 +48,19 @@ async def look_at_network(config: Config, environ: Mapping[str, str]) -> AsyncIt
         yield ok("TLS", "not needed: the exchange is on this machine")
 
 
-async def _resolve(host: str, port: int) -> Finding | None:
+async def _resolve(host: str, port: int, hint: str) -> Finding | None:
     if is_ip(host):
         return None
     try:
         async with asyncio.timeout(_DNS_S):
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError:
-        return fail("DNS", f"{host}: no answer within {_DNS_S:g} s", "check this machine's DNS servers")
+        fix = f"check this machine's DNS servers{hint}"
+        return fail("DNS", f"{host}: no answer within {_DNS_S:g} s", fix)
     except socket.gaierror as error:
         is_unsure = error.errno == socket.EAI_AGAIN
         cause = "the DNS servers do not answer" if is_unsure else "no such host name"
-        return fail("DNS", f"{host}: {cause}", "correct base_url, or this machine's DNS")
+        return fail("DNS", f"{host}: {cause}", f"correct base_url, or this machine's DNS{hint}")
     addresses = sorted({str(where[0]) for *_, where in found})
     more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
     return ok("DNS", f"{host} is {addresses[0]}{more}")
@@ -87,9 +89,12 @@ async def _shake_hands(config: Config, environ: Mapping[str, str]) -> Finding:
 
 
 def _unreachable(cause: str, environ: Mapping[str, str]) -> Finding:
+    return fail("TLS", f"the exchange cannot be reached: {cause}", f"{REACH}{_proxy_hint(environ)}")
+
+
+def _proxy_hint(environ: Mapping[str, str]) -> str:
     proxy = next((name for name in _PROXIES if environ.get(name)), None)
-    hint = "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
-    return fail("TLS", f"the exchange cannot be reached: {cause}", f"{REACH}{hint}")
+    return "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
 
 
 async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding | None:
@@ -193,6 +198,17 @@ def _status(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None
 def pause_s(status: Mapping[str, Any] | None) -> float:
     """Return the seconds that the running gateway still waits after a 429, 0 where it does not."""
     return max((key["pause_s"] for key in status["keys"]), default=0.0) if status else 0.0
+
+
+def judge_pause(status: Mapping[str, Any], left_s: float) -> Finding:
+    """Say why the running gateway pauses; a ban is a failure, with the exchange's words if there are any."""
+    again = f"run this again in {left_s:.0f} s"
+    latest: Mapping[str, Any] = next(iter(status.get("errors", ())), {})
+    if latest.get("kind") != _BANNED or latest.get("over_since_ms") is not None:
+        return warn("exchange", "not contacted: the running gateway is pausing after a 429", again)
+    words = f", {latest['evidence']}" if latest.get("evidence") else ""
+    text = f"not contacted: the exchange has shut out the running gateway's address or key{words}"
+    return fail("exchange", text, f"stop what else uses them, and {again}")
 
 
 def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:

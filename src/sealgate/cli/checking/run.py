@@ -11,6 +11,7 @@ from sealgate.cli.checking.local import look_at_journal, look_at_reach, remember
 from sealgate.cli.checking.network import (
     ask_running,
     find_other,
+    judge_pause,
     judge_running,
     judge_troubles,
     look_at_network,
@@ -156,8 +157,7 @@ async def _go_out(turn: Round) -> None:
     if any(local.look_for_leftovers(turn.config)):
         turn.report.add(warn("exchange", "not contacted", "replace the example first, see configuration"))
     elif (left_s := pause_s(turn.running)) > 0:
-        text = "not contacted: the running gateway is pausing after a 429"
-        turn.report.add(warn("exchange", text, f"run this again in {left_s:.0f} s"))
+        turn.report.add(judge_pause(turn.running or {}, left_s))
     elif (left_s := max(map(memory.pause_s, turn.learned.values()), default=0.0)) > 0:
         text = "not contacted: the exchange has shut out this address or a key, as the journal remembers"
         turn.report.add(warn("exchange", text, f"run this again in {left_s:.0f} s"))
