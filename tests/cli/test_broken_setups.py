@@ -259,6 +259,16 @@ OFFLINE: dict[str, Case] = {
         "begins or ends with a quote",
         "store the secret alone",
     ),
+    "secret with a byte order mark": warns(
+        "keys.main", writes("main.secret", "\ufeff0123456789\n"), "such as a byte order mark", "as ASCII text"
+    ),
+    "secret with a zero-width space": warns(
+        "keys.main", writes("main.secret", "0123456789\u200b\n"), "that nobody sees", "store the secret alone"
+    ),
+    "secret in UTF-16": warns("keys.main", writes("main.secret", "0\x001\x002\x003\x00"), "those of UTF-16"),
+    "a line of a settings file as the secret": warns(
+        "keys.main", writes("main.secret", "API_SECRET = 0123456789"), "begins with a name", "secret alone"
+    ),
     "secret of two lines": warns(
         "keys.main",
         writes("main.secret", "0123456789\nabcdef\n"),

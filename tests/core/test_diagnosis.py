@@ -81,8 +81,11 @@ PROVEN, LIKELY, POSSIBLE = Weight.PROVEN, Weight.LIKELY, Weight.POSSIBLE
 # (status, what the exchange said), what is known -> weight, words of the first cause, words of its fix
 USUAL, MAIN, ALONE = facts(), "keys.main.secret", "store the secret alone"
 OTHER_ACCEPTED, REFUSED_TOO = facts(others=Others(("alt",))), facts(others=ALT_REFUSED)
-QUOTED = facts(shape=Shape(is_wrapped=True))
-TWO_LINES = facts(shape=Shape(has_lines=True))
+QUOTE, LINES = "begins or ends with a quote or a space", "has more than one line"
+UNSEEN = "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
+NAMED = "begins with a name, as in API_SECRET=..."
+QUOTED = facts(shape=Shape(QUOTE))
+TWO_LINES = facts(shape=Shape(LINES))
 BEHIND = (401, outside(-7000))
 CASES: dict[str, tuple[tuple[int, str], Facts, Weight, str, str]] = {
     "scheme never set": (UNSIGNED, USUAL, LIKELY, "belongs to another key", MAIN),
@@ -326,10 +329,18 @@ def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
         (b"0123456789abcdef0123456789", Shape()),
         (b"as-long-one", Shape()),
         (b"short", Shape(is_shorter=True)),
-        (b'"0123456789abcdef"', Shape(is_wrapped=True)),
-        (b" 0123456789abcdef", Shape(is_wrapped=True)),
-        (b"0123456789abcdef\r", Shape(is_wrapped=True)),
-        (b"0123456789\nabcdef", Shape(has_lines=True)),
+        (b'"0123456789abcdef"', Shape(QUOTE)),
+        (b" 0123456789abcdef", Shape(QUOTE)),
+        (b"0123456789abcdef\r", Shape(QUOTE)),
+        (b"0123456789\nabcdef", Shape(LINES)),
+        (b"c2VjcmV0LWtleQ==", Shape()),
+        (b"my-secret-key-0123", Shape()),
+        (b"\xef\xbb\xbf0123456789", Shape(UNSEEN)),
+        (b"01234\xc2\xa056789", Shape(UNSEEN)),
+        (b"0\x001\x002\x003\x004\x005\x00", Shape(UNSEEN)),
+        (b"secret=0123456789", Shape(NAMED)),
+        (b"export BYBIT_API_SECRET='0123456789'", Shape(NAMED)),
+        (b'{"secretKey": "0123456789"}', Shape(NAMED)),
     ],
 )
 def test_what_a_secret_looks_like(secret: bytes, shape: Shape) -> None:

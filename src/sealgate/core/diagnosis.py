@@ -8,6 +8,7 @@ one that a measurement speaks against comes last.
 Source: spec.md, Authentication and Errors.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -18,6 +19,11 @@ from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import Means, Verdict, doc_link
 
 _WRAPPING = b"\"'` \t\r\n"
+_UNSEEN = re.compile(rb"[^\t\n\r -~]")  # each secret of an exchange is visible ASCII
+_NAMED = re.compile(
+    rb"[\s{]*(?:export\s+)?[\"']?(?:\w{0,30}[_-])?(?:api)?(?:secret|private)[_-]?(?:key)?[\"']?\s*[:=]\s*\S",
+    re.IGNORECASE,
+)
 _OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
 ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
 NOT_SERVED = "the exchange does not serve this address (country?)"
@@ -29,23 +35,27 @@ _OTHER_SCHEME = "[signing] is not what the exchange takes"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`is_wrapped`: with quotes or blanks around it. `is_shorter`: than the API key that it belongs to.
+    """`oddity` is what no secret has, as a clause, "" without any. `is_shorter`: than its API key."""
 
-    `has_lines`: a line ends inside it, as where a second value was pasted below.
-    """
-
-    is_wrapped: bool = False
+    oddity: str = ""
     is_shorter: bool = False
-    has_lines: bool = False
 
 
 def shape_of(secret: bytearray, api_key: str) -> Shape:
     """Return the shape of a secret, which must not be empty."""
-    return Shape(
-        is_wrapped=secret[0] in _WRAPPING or secret[-1] in _WRAPPING,
-        is_shorter=len(secret) < len(api_key),
-        has_lines=b"\n" in secret.strip(),
-    )
+    return Shape(_oddity(secret), len(secret) < len(api_key))
+
+
+def _oddity(secret: bytearray) -> str:
+    if _NAMED.match(secret):
+        return "begins with a name, as in API_SECRET=..."
+    if secret[0] in _WRAPPING or secret[-1] in _WRAPPING:
+        return "begins or ends with a quote or a space"
+    if _UNSEEN.search(secret):
+        return (
+            "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
+        )
+    return "has more than one line" if b"\n" in secret.strip() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +265,8 @@ def _open_scheme(facts: Facts, fix: str) -> Causes:
 
 def _stored_wrongly(facts: Facts) -> Causes:
     fix = f"store the secret alone where keys.{facts.alias}.secret points"
-    if facts.shape.is_wrapped:
-        seen = "it begins or ends with a quote or a space"
-    elif facts.shape.has_lines:
-        seen = "it has more than one line"
-    else:
-        return
-    yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, seen)
+    if odd := facts.shape.oddity:
+        yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, f"it {odd}")
 
 
 def _discover(facts: Facts) -> str:

@@ -89,11 +89,9 @@ def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known
             continue
         scheme = key.secret.partition(":")[0]
         place = key.secret if scheme != "cmd" else "a program's output"
-        if found.shape.is_wrapped:
-            fix = "store the secret alone, unless they are part of it"
-            yield warn(area, f"the secret from {place} begins or ends with a quote or a space", fix)
-        elif found.shape.has_lines:
-            yield warn(area, f"the secret from {place} has more than one line", "store the secret alone")
+        if odd := found.shape.oddity:
+            fix = "store the secret alone, as ASCII text, unless that is part of it"
+            yield warn(area, f"the secret from {place} {odd}", fix)
         else:
             private = ", by you alone" if scheme == "file" else ""
             yield ok(area, f"the secret is readable from {place}{private}")
