@@ -235,4 +235,4 @@ async def test_a_configuration_that_is_no_toml_sends_no_halt_elsewhere(
     (tmp_path / "sealgate.toml").write_text("[admin")
     result = await ended_command("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)})
     assert result.exit_code == 2
-    assert result.stderr.startswith("sealgate: error: sealgate.toml: is not TOML")
+    assert result.stderr.startswith("sealgate: error: sealgate.toml:1: is not TOML")

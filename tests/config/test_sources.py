@@ -77,15 +77,51 @@ def test_the_file_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_file(Path("a.toml"), {"SEALGATE_CONFIG": "b.toml"}) == Path("a.toml")
 
 
+TYPOGRAPHIC = "a quote is typographic; write the straight \" or '"
+CURLY = (
+    *(
+        "a = “okx”",
+        "a = \u2018okx\u2019",
+        "a = „okx“",
+        "“a” = 1",
+        "[“a”]",
+        "a = [“read”]",
+        'a = ["read", “trade”]',
+    ),
+    *('a = "okx”', "a = 'okx\u2019", 'a = ["read”]', 'a = ["read”, "trade"]', "a = {b = “x”}"),
+)
+
+
+def test_a_byte_order_mark_before_the_first_setting_is_no_fault(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_bytes(b'\xef\xbb\xbfvenue = "okx"\r\n')
+    assert read_file(file).tree == {"venue": "okx"}
+
+
+def test_typographic_quotes_inside_a_text_are_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text('a = "“x”"\n')
+    assert read_file(file).tree == {"a": "“x”"}
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         (b"[listen\n", ":1: is not TOML"),
         (b"a = 1\nb = = 2\n", ":2: is not TOML"),
         (b"a = 1\na = 2\n", ":2: is not TOML"),
-        (b"a = '", ": is not TOML: a string is not closed; add the quote"),
+        (b"a = '", ":1: is not TOML: a string is not closed; add the quote"),
         (b'a = "x\nb = 1\n', ":1: is not TOML: a string is not closed; add the quote"),
-        (b'a = "x', ": is not TOML: a string is not closed; add the quote"),
+        (b'a = "x', ":1: is not TOML: a string is not closed; add the quote"),
+        (b'b = 1\na = """x\nc = 1\n', ":2: is not TOML: a string is not closed; add the quote"),
+        (b'b = 1\nmay = ["read"\n', ":2: is not TOML: an array is not closed; add the ] at its end"),
+        (b'may = ["read"\n# x\n\n[bots.a]\n', ":1: is not TOML: an array is not closed; add the ]"),
+        (b'b = 1\r\nmay = [\r\n  "read",\r\n', ":2: is not TOML: a value is missing or not closed"),
+        (b"b = 1\na =", ":2: is not TOML: a value is missing or not closed; complete it"),
+        (b"b = 1\n[listen", ":2: is not TOML: Expected ']'"),
+        (b"b = bybit\n", ":1: is not TOML: a value is not valid; text needs quotes around it"),
+        *((f"b = 1\n{line}\n".encode(), f":2: is not TOML: {TYPOGRAPHIC}") for line in CURLY),
+        ("a = bybit # “x”".encode(), ":1: is not TOML: a value is not valid; text needs quotes around it"),
         (b"[keys.main]\n[keys.main]\n", ":2: is not TOML: [keys.main] occurs twice; put"),
         (b"[keys.'a b']\n[keys.'a b']\n", ':2: is not TOML: [keys."a b"] occurs twice; put'),
         (b"a = '\xff'", ": is not UTF-8 text"),

@@ -53,6 +53,14 @@ def told(name: str) -> str:
         ("Gate.io", "'Gate.io' is not a venue; use gate"),
         ("mexc_contract", "'mexc_contract' is not a venue; use mexc-contract"),
         ("okx-swap", "'okx-swap' is not a venue; did you mean okx?"),
+        ("okx.com", "'okx.com' is not a venue; did you mean okx?"),
+        ("HTX.com", "'HTX.com' is not a venue; did you mean htx?"),
+        ("bybit.global", "'bybit.global' is not a venue; did you mean bybit?"),
+        ("huobi.com", "'huobi.com' is not a venue; did you mean htx?"),
+        ("binance.com", "'binance.com' is not a venue; did you mean binance?"),
+        ("bnance.com", "'bnance.com' is not a venue; did you mean binance?"),
+        ("pionex.com", "'pionex.com' is not a venue; `sealgate venues` lists them"),
+        ("okx.us", "'okx.us' is not a venue; use okx with base_url = \"https://us.okx.com\""),
         ("bnance", "'bnance' is not a venue; did you mean binance?"),
         (
             "coinbase_advanced_trade",
@@ -71,6 +79,11 @@ def test_a_name_is_answered_with_the_exchange_that_is_meant(name: str, text: str
 def test_futures_at_another_host_are_the_venue_with_the_settings_for_it(name: str) -> None:
     use = 'use binance with base_url = "https://fapi.binance.com", clock.path = "/fapi/v1/time"'
     assert told(name) == f"{name!r} is not a venue; {use}"
+
+
+def test_a_site_of_an_exchange_that_is_not_served_is_answered_with_the_reason() -> None:
+    assert "hyperliquid is not served: it signs with a wallet" in told("hyperliquid.xyz")
+    assert "zaif is not served: " in told("zaif.io")
 
 
 def test_a_typo_in_a_name_that_is_not_served_leads_to_no_other_exchange() -> None:

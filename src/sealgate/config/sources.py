@@ -7,7 +7,7 @@ spells a setting, so that an error names what the user typed.
 import ast
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +30,10 @@ _SERVICE_LINK = re.compile(
 _NO_VALUE = "Invalid value"  # of tomllib
 _UNCLOSED = frozenset({"Illegal character '\\n'", "Unterminated string", 'Expected "\'"'})
 _TWICE = re.compile(r"Cannot declare (\(.+\)) twice")
-_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_OPEN_ARRAY = "Unclosed array"
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_MOST_LINES = 500  # each is a parse of all before it
+_TYPOGRAPHIC = frozenset("\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f")  # word processors make them
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +79,68 @@ def read_file(file: Path) -> Layer:
             content = stream.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise ConfigError([f"{file}: is larger than any configuration; correct the path given"])
-        return Layer(tomllib.loads(content.decode()), origin=f"{file}: ")
+        text = content.decode("utf-8-sig")  # editors on Windows put a byte order mark first
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}; correct the path given"]) from None
     except UnicodeDecodeError:
         raise ConfigError([f"{file}: is not UTF-8 text; save it as UTF-8"]) from None
+    try:
+        return Layer(tomllib.loads(text), origin=f"{file}: ")
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([_syntax_error(file, str(error))]) from None
+        raise ConfigError([_syntax_error(file, text, str(error))]) from None
 
 
-def _syntax_error(file: Path, message: str) -> str:
+def _syntax_error(file: Path, text: str, message: str) -> str:
     at = _AT_LINE.search(message)
-    line = f":{at[1]}" if at and at[1] else ""
     cause = _AT_LINE.sub("", message)
-    if cause in _UNCLOSED:
-        return f"{file}{line}: is not TOML: a string is not closed; add the quote at its end"
-    if cause == _NO_VALUE:
-        return f"{file}{line}: is not TOML: a value is not valid; text needs quotes around it"
+    lines = text.split("\n")
+    number, column = (int(at[1]), int(at[2])) if at and at[1] else (len(lines), 0)
+    is_at_end = column == 0
+    # The parser looks for an end in the lines below, but the mistake is where the value begins.
+    if is_at_end or cause == _OPEN_ARRAY:
+        number = _start_of_statement(lines, number)
+    line = lines[number - 1]
+    # Where something is not closed, a typographic quote anywhere in the line may be meant to close it.
+    is_open = is_at_end or cause == _OPEN_ARRAY or cause in _UNCLOSED
+    suspect = line.partition("#")[0] if is_open else line[column - 1 : column]
+    where = f"{file}:{number}: is not TOML"
+    if not _TYPOGRAPHIC.isdisjoint(suspect):
+        return f"{where}: a quote is typographic; write the straight \" or '"
     if twice := _TWICE.fullmatch(cause):
         table = dotted(ast.literal_eval(twice[1]))
-        return f"{file}{line}: is not TOML: [{table}] occurs twice; put its settings under one of them"
-    return f"{file}{line}: is not TOML: {cause}; correct the syntax"
+        return f"{where}: [{table}] occurs twice; put its settings under one of them"
+    return f"{where}: {_plain_cause(cause, is_at_end=is_at_end)}"
+
+
+def _plain_cause(cause: str, *, is_at_end: bool) -> str:
+    """Return cause and fix of a parser's error, in our words if there are any."""
+    if cause in _UNCLOSED:
+        return "a string is not closed; add the quote at its end"
+    if cause == _OPEN_ARRAY:
+        return "an array is not closed; add the ] at its end"
+    if cause == _NO_VALUE:
+        missing = "a value is missing or not closed; complete it"
+        return missing if is_at_end else "a value is not valid; text needs quotes around it"
+    return f"{cause}; correct the syntax"
+
+
+def _start_of_statement(lines: Sequence[str], number: int) -> int:
+    """Return the line at which a statement begins that does not end before line `number`.
+
+    All before it is TOML. Of a statement with very many lines, return the last.
+    """
+    for first in range(number, max(number - _MOST_LINES, 0), -1):
+        if lines[first - 1].strip() and _is_toml("\n".join((*lines[: first - 1], ""))):
+            return first
+    return number
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:

@@ -44,6 +44,7 @@ class OtherNames:
     """What the data file says; names are as they are written there."""
 
     products: tuple[str, ...]
+    endings: tuple[str, ...]
     rows: tuple[tuple[tuple[str, ...], Served | NotServed], ...]
 
 
@@ -53,7 +54,7 @@ def other_names() -> OtherNames:
     tables = tomllib.loads(_FILE.read_text("utf-8"))
     same = [(tuple(row["names"]), Served(row["venue"], row.get("set", {}))) for row in tables["same"]]
     rest = [(tuple(row["names"]), NotServed(row["why"], row["fix"])) for row in tables["not_served"]]
-    return OtherNames(tuple(tables["products"]), (*same, *rest))
+    return OtherNames(tuple(tables["products"]), tuple(tables["endings"]), (*same, *rest))
 
 
 def explain(name: str, served: Collection[str]) -> str:
@@ -63,14 +64,17 @@ def explain(name: str, served: Collection[str]) -> str:
         _plain(one): meaning for names, meaning in others.rows for one in names
     }
     plain = _plain(name)
-    # There are three cases: a name that is known, one with a product behind it, one with a typo.
+    # There are three cases: a name that is known, one with a product or a site's ending behind it, one with a
+    # typo.
     if (meaning := meanings.get(plain)) is not None:
         return (
             f"is not served: {meaning}"
             if isinstance(meaning, NotServed)
             else f"is not a venue; use {meaning}"
         )
-    known = _without_product(plain, others.products)
+    # Without the ending first: "binancecom" looks more like another name than like binance.
+    plain = _plain(_without_ending(name, others.endings))
+    known = plain if plain in meanings else _without_product(plain, others.products)
     close = [known] if known in meanings else get_close_matches(plain, meanings, 1, _ALIKE)
     if not close:
         return "is not a venue; `sealgate venues` lists them"
@@ -82,6 +86,11 @@ def explain(name: str, served: Collection[str]) -> str:
 def _plain(name: str) -> str:
     """Return a name as it is compared: small letters and digits."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _without_ending(name: str, endings: tuple[str, ...]) -> str:
+    stem, _, ending = name.rpartition(".")
+    return stem if stem and ending.lower() in endings else name
 
 
 def _without_product(plain: str, products: tuple[str, ...]) -> str:
