@@ -177,6 +177,26 @@ async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
     assert line.endswith("; ask the exchange whether it serves this country and network")
 
 
+REGULATED = b'{"retCode": 10024, "retMsg": "Regulatory restriction"}'
+
+
+async def test_a_regulation_that_only_a_signed_read_met_may_be_about_the_account(tmp_path: Path) -> None:
+    def act(request: Received) -> Act:
+        now = b'{"retCode": 0, "time": %d}' % int(System().wall() * 1000)
+        is_signed = request.head.value(b"X-BAPI-API-KEY")
+        return say(reply(b"200 OK", REGULATED if is_signed else now, JSON))
+
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="bybit")
+        setup.answers(act)
+        lines = (await setup.check()).stdout.splitlines()
+    [at] = [number for number, line in enumerate(lines) if line.startswith("fail  keys.main")]
+    assert lines[at].endswith("200 Regulatory restriction, which can mean:")
+    country = "1. possible: the exchange does not serve this address or this account (country?); ask"
+    assert lines[at + 1].strip().startswith(country)
+    assert lines[at + 2].strip().startswith("2. possible: the key lacks the permission")
+
+
 SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
 SAW = "203.0.113.5, which the exchange saw"
 

@@ -63,7 +63,9 @@ def _one_of_several(verdict: Verdict, known: Known) -> str:
     if not known.has_worked:
         return "the key has not been accepted since the start"
     accepted = "the key was accepted for other requests since the start"
-    is_permission = Means.PERMISSION in (verdict.means, *verdict.others)
+    meanings = {verdict.means, *verdict.others}
+    # The rules of a country may forbid some requests and allow others.
+    is_permission = Means.PERMISSION in meanings and Means.COUNTRY not in meanings
     return f"{accepted}: most likely it lacks a permission for this one" if is_permission else accepted
 
 

@@ -129,7 +129,9 @@ class Exchange:
             return answer
         if (stated := answer.head.keep_alive_s) is not None:
             self._keep_alive_s = stated if self._keep_alive_s is None else min(stated, self._keep_alive_s)
-        if answer.verdict.is_limited or answer.verdict.means is Means.COUNTRY:
+        # A reply that has other meanings, too, is about one key, and is diagnosed.
+        is_country = answer.verdict.means is Means.COUNTRY and not answer.verdict.others
+        if answer.verdict.is_limited or is_country:
             limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
             raise EndOfAskingError(limited("exchange", answer.status, answer.verdict, limit.retry_after_s))
         self._is_served = self._is_served or (not lines and answer.verdict.means is Means.DONE)
