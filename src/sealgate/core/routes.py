@@ -9,13 +9,13 @@ venue's file, and then the configuration's.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
+from sealgate.core.letters import plain_letters
 from sealgate.core.order_terms import OrderShape, PriceShape
 from sealgate.core.outward import leads_out
 
@@ -164,7 +164,7 @@ class RouteTable:
 
     def __init__(self, rows: Iterable[RouteRow] = (), custom: Iterable[CustomRoute] = ()) -> None:
         self._root = _Node()
-        # By their segments' plainest spelling: what is signed and needs more than by its method, and all.
+        # By their segments' plainest spelling: what is signed and needs more than its method says; all rows.
         self._guarded, self._plainest = _Node(), _Node()
         self._apps: list[list[str]] = []  # whole trees that are the app's, by what their segments begin with
         for row in rows:
@@ -207,7 +207,8 @@ class RouteTable:
         plainest = list(map(_reduced, segments))
         found = _search(self._root, segments, 0, asked)
         guarded = _search(self._guarded, plainest, 0, asked)
-        # 0. What needs more than by its method needs it in any spelling; a row within it counts in its own.
+        # 0. What needs more than its method says needs it in any spelling; a row within it counts only in
+        #    its own.
         if guarded is not None and found is not _search(self._plainest, plainest, 0, asked):
             found = guarded
         # 1. A row that names the call, or whose path goes unsigned, decides.
@@ -280,9 +281,7 @@ def _reduced(segment: str) -> str:
 
 
 def _plain(segment: str) -> str:
-    text = unicodedata.normalize("NFKC", unquote(segment))
-    text = text.upper().casefold()  # a dotless i has a capital I
-    return "".join(letter for letter in text if unicodedata.category(letter) not in _UNSEEN)
+    return plain_letters(unquote(segment), _UNSEEN)
 
 
 def _has_word(segments: list[str], plainest: list[str]) -> bool:

@@ -8,11 +8,11 @@ in tests/core/parameter_readings.py.
 import functools
 import json
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from sealgate.core.letters import plain_letters
 from sealgate.core.venues.templates import UnsignableError
 
 _MOST_PARAMETERS = 1000  # of a query or form: PHP and Express read no more, and each takes time
@@ -116,10 +116,7 @@ class OwnParameters:
     def _is_own(self, name: bytes) -> bool:
         for _ in range(_READ_TWICE):
             name = _unescaped(name.replace(b"+", b" "))
-        plain = unicodedata.normalize("NFKC", name.replace(b"+", b" ").decode("utf-8", "replace"))
-        plain = plain.upper().casefold()  # a dotless i has a capital I
-        if not plain.isascii():
-            plain = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+        plain = plain_letters(name.replace(b"+", b" ").decode("utf-8", "replace"))
         read = _NAME_READ.sub(r"\1", plain, count=1).strip()
         # PHP writes "_" for a dot or a space; others take what stands before the dot for the name of a group.
         return bool({read.replace(".", "_").replace(" ", "_"), read.partition(".")[0]} & self._names)
