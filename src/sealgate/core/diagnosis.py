@@ -8,25 +8,20 @@ one that a measurement speaks against comes last.
 Source: spec.md, Authentication and Errors.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from sealgate.core.findings import RENEW, Cause, Weight, error_words
 from sealgate.core.key_records import KeyRecord, KeyState
+from sealgate.core.secret_forms import oddity
 from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import Means, Verdict, doc_link
 
-_WRAPPING = b"\"'` \t\r\n"
-_UNSEEN = re.compile(rb"[^\t\n\r -~]")  # each secret of an exchange is visible ASCII
-_NAMED = re.compile(
-    rb"[\s{]*(?:export\s+)?[\"']?(?:\w{0,30}[_-])?(?:api)?(?:secret|private)[_-]?(?:key)?[\"']?\s*[:=]\s*\S",
-    re.IGNORECASE,
-)
 _OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
 ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
 NOT_SERVED = "the exchange does not serve this address (country?)"
+_NOT_SERVED_EITHER = "the exchange does not serve this address or this account (country?)"
 _UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _LARGER_UNITS = {"ms": ("us", "ns"), "us": ("ns",)}
 _SERVED = "a read without a key was answered"
@@ -43,19 +38,7 @@ class Shape:
 
 def shape_of(secret: bytearray, api_key: str) -> Shape:
     """Return the shape of a secret, which must not be empty."""
-    return Shape(_oddity(secret), len(secret) < len(api_key))
-
-
-def _oddity(secret: bytearray) -> str:
-    if _NAMED.match(secret):
-        return "begins with a name, as in API_SECRET=..."
-    if secret[0] in _WRAPPING or secret[-1] in _WRAPPING:
-        return "begins or ends with a quote or a space"
-    if _UNSEEN.search(secret):
-        return (
-            "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
-        )
-    return "has more than one line" if b"\n" in secret.strip() else ""
+    return Shape(oddity(secret), len(secret) < len(api_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,8 +365,7 @@ def _nonce(_reply: WholeReply, facts: Facts) -> Causes:
 
 
 def _country(_reply: WholeReply, _facts: Facts) -> Causes:
-    text = NOT_SERVED.replace("this address", "this address or this account")
-    yield Cause(Weight.LIKELY, text, ASK_WHETHER_SERVED)
+    yield Cause(Weight.LIKELY, _NOT_SERVED_EITHER, ASK_WHETHER_SERVED)
 
 
 _BY_MEANS: dict[Means, Callable[[WholeReply, Facts], Causes]] = {

@@ -32,6 +32,13 @@ _LONG_FORM = 0x80
 
 _HEADER = re.compile(rb"\s*(?:authorization:\s*)?bearer\s+\S", re.IGNORECASE)
 
+_WRAPPING = b"\"'` \t\r\n"
+_UNSEEN = re.compile(rb"[^\t\n\r -~]")  # each secret of an exchange is visible ASCII
+_NAMED = re.compile(
+    rb"[\s{]*(?:export\s+)?[\"']?(?:\w{0,30}[_-])?(?:api)?(?:secret|private)[_-]?(?:key)?[\"']?\s*[:=]\s*\S",
+    re.IGNORECASE,
+)
+
 _STORED = "what is stored as the secret"
 _STORE_THE_OTHER = "store the secret that belongs to it: it is shown only once, so you may need a new key"
 _MAKE_HMAC = "store the secret of an HMAC key (or system-generated key), if the exchange still issues them"
@@ -53,6 +60,19 @@ def not_a_secret(secret: bytearray, api_keys: Mapping[str, str]) -> tuple[str, s
     if kind is None:
         return None
     return f"{_STORED} is {kind}, and only HMAC secrets are supported yet", _MAKE_HMAC
+
+
+def oddity(secret: bytearray) -> str:
+    """Return what no secret has, as a clause, "" where nothing is odd; the secret must not be empty."""
+    if _NAMED.match(secret):
+        return "begins with a name, as in API_SECRET=..."
+    if secret[0] in _WRAPPING or secret[-1] in _WRAPPING:
+        return "begins or ends with a quote or a space"
+    if _UNSEEN.search(secret):
+        return (
+            "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
+        )
+    return "has more than one line" if b"\n" in secret.strip() else ""
 
 
 def not_a_token(token: bytearray) -> tuple[str, str] | None:
