@@ -96,12 +96,13 @@ def _syntax_error(file: Path, text: str, message: str) -> str:
     lines = text.split("\n")
     number, column = (int(at[1]), int(at[2])) if at and at[1] else (len(lines), 0)
     is_at_end = column == 0
+    is_unclosed = is_at_end or cause == _OPEN_ARRAY
     # The parser looks for an end in the lines below, but the mistake is where the value begins.
-    if is_at_end or cause == _OPEN_ARRAY:
+    if is_unclosed:
         number = _start_of_statement(lines, number)
     line = lines[number - 1]
     # Where something is not closed, a typographic quote anywhere in the line may be meant to close it.
-    is_open = is_at_end or cause == _OPEN_ARRAY or cause in _UNCLOSED
+    is_open = is_unclosed or cause in _UNCLOSED
     suspect = line.partition("#")[0] if is_open else line[column - 1 : column]
     where = f"{file}:{number}: is not TOML"
     if not _TYPOGRAPHIC.isdisjoint(suspect):

@@ -30,7 +30,6 @@ _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _LONGEST_NAME = 253  # characters; DNS has none that is longer
 _LONGEST_PART = 15  # of a name that is repeated: a longer one may be a token that went into the wrong field
-_MOST_SHOWN = 200  # characters of a path
 _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
 # They change nothing of who may send what; `TicketMemory.find` looks at them.
@@ -366,16 +365,14 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
     is_missing = route.needs not in bot.may
     trade_if = route.trade_if if is_missing and Permission.TRADE in bot.may else None
     if is_missing and trade_if is None:
-        raise Refusal("bot_forbidden", _lacks(bot, method, target.path, route))
+        raise Refusal("bot_forbidden", _lacks(bot, method, target, route))
     checks = _checks(bot, route, head, rules, trade_if)
     return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
 
 
-def _lacks(bot: Bot, method: str, path: str, route: Route) -> str:
+def _lacks(bot: Bot, method: str, target: Target, route: Route) -> str:
     may = " and ".join(one.value for one in Permission if one in bot.may)
-    detail = (
-        f"{method} {path[:_MOST_SHOWN]} needs {route.needs.value}, and the bot {bot.name} may only {may}."
-    )
+    detail = f"{method} {target.shown} needs {route.needs.value}, and the bot {bot.name} may only {may}."
     is_doubtful = not route.is_named and route.needs is Permission.TRADE
     return f"{detail} If this call only reads, say so in [[routes]]." if is_doubtful else detail
 
@@ -387,8 +384,8 @@ def check_body(ticket: Ticket, trade_if: OrderShape, body: bytes) -> None:
     except UnreadableError:
         raise Refusal(
             "bot_forbidden",
-            f"{ticket.method} {ticket.target.path[:_MOST_SHOWN]} needs keys, and the bot {ticket.bot.name} "
-            "may not: it needs only trade where its body says what the venue's file names in trade_if.",
+            f"{ticket.method} {ticket.target.shown} needs keys, and the bot {ticket.bot.name} may not: it "
+            "needs only trade where its body says what the venue's file names in trade_if.",
         ) from None
 
 

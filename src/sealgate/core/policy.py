@@ -391,8 +391,7 @@ class Guard:
 
 def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
     if route.order is None:  # its path is said, as the log calls all that no row names `other`
-        place = f"{target.path:.200}"
-        raise PolicyError("route", f"the venue's file does not say how orders to {place} are read")
+        raise PolicyError("route", f"the venue's file does not say how orders to {target.shown} are read")
     if (lacking := policy.lacks(route.order)) is not None:
         raise PolicyError(lacking, "the venue's file does not say where the orders of this route state it")
     return route.order

@@ -27,6 +27,7 @@ _ABSOLUTE = re.compile(
 )
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _HTTPS_PORT = "443"
+_MOST_SHOWN = 200  # letters
 _LONGEST_PATH = 8000  # octets, which RFC 9112 section 3 asks of every server at least
 _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
 # RFC 9110 section 7.2: a name or an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
@@ -39,6 +40,11 @@ class Target(NamedTuple):
     raw: str
     path: str
     query: str | None
+
+    @property
+    def shown(self) -> str:
+        """The path as a message repeats it."""
+        return self.path[:_MOST_SHOWN]
 
 
 @lru_cache(maxsize=512)  # bots ask for a few targets again and again; a refusal is never kept

@@ -352,17 +352,15 @@ class Pacer:
         """Refuse what cannot wait for the end of a pause; say who chose its length."""
         gate, words = self._gate, self._refusal.words
         if gate.is_stated and self._refusal.is_documented:
-            detail = (
-                "This key is paused, as the exchange documents it, for longer than this request may wait."
-            )
+            what = "This key is paused, as the exchange documents it,"
         elif gate.is_stated:
-            detail = "The exchange paused this key for longer than this request may wait."
+            what = "The exchange paused this key"
         elif not gate.in_a_row:
-            detail = "This key is paused for longer than this request may wait."
+            what = "This key is paused"
         else:
             times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
-            detail = f"The exchange refused this key{times}; the gateway pauses it"
-            detail += " for longer than this request may wait."
+            what = f"The exchange refused this key{times}; the gateway pauses it"
+        detail = f"{what} for longer than this request may wait."
         detail += f' The exchange says: "{words}".' if words else ""
         return Rejection(claim, "rate_limited", detail, pause_s)
 

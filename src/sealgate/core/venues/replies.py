@@ -504,27 +504,31 @@ class _BodyReader:
         return unpacked(self._body, self._coding, self._longest)
 
     @cached_property
+    def _whole(self) -> str:
+        """The text, "" where it is long or cannot be unpacked."""
+        return "" if self.is_long or self._plain is None else self._plain.decode("utf-8", "replace")
+
+    @cached_property
     def _document(self) -> object:
         """The JSON, None where it is long, or none."""
-        if self.is_long or self._plain is None:
+        if not self._whole:
             return None
         try:
-            return _parse(self._plain.decode("utf-8", "replace"))
+            return _parse(self._whole)
         except (ValueError, RecursionError):
             return None
 
     @property
     def sentence(self) -> str:
         """What a body says that is plain text: no JSON, no page, and no longer than a sentence."""
-        text = "" if self.is_long or self.is_html else (self._plain or b"").decode("utf-8", "replace").strip()
+        text = "" if self.is_html else self._whole.strip()
         is_text = len(text) <= _MOST_WORDS and text.isprintable() and "\ufffd" not in text
         return text if is_text and not text.startswith(("{", "[", '"')) else ""
 
     @cached_property
     def country(self) -> str:
         """The sentence that says that the sender's country is not served, "" without one."""
-        text = "" if self.is_long or self._plain is None else self._plain.decode("utf-8", "replace")
-        return next((one.strip() for one in _SENTENCE_END.split(text) if _COUNTRY.search(one)), "")
+        return next((one.strip() for one in _SENTENCE_END.split(self._whole) if _COUNTRY.search(one)), "")
 
     def texts(self, at: str) -> tuple[str, ...]:
         """Return the texts of a field; several, where the pointer has a * for each of a list."""
