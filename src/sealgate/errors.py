@@ -99,7 +99,7 @@ REASONS: dict[str, Reason] = {
         503,
         _GATEWAY,
         "Key disabled",
-        "Check the key in the exchange's app; it is tried again by itself, and at once by `sealgate resume`.",
+        "Check the key in the exchange's app; it is retried automatically, and at once by `sealgate resume`.",
     ),
     "queue_full": Reason(
         503,
