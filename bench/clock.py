@@ -11,7 +11,7 @@ from random import Random
 from statistics import median, quantiles
 
 from rig.clocks import Network, Pair, schedule
-from sealgate.core.clock import Sample, ServerClock
+from sealgate.exchange.clock import Sample, ServerClock
 
 DURATION, INTERVAL = 600.0, 30.0
 Guess = Callable[[list[Sample], float], float]

@@ -12,10 +12,10 @@ from contextlib import suppress
 import atheris  # type: ignore[import-untyped]
 
 atheris.enabled_hooks.add("RegEx")
-with atheris.instrument_imports(include=["sealgate.core.target", "core.readings"]):
-    from core.readings import check_one_reading
-    from sealgate.core.target import parse_target
+with atheris.instrument_imports(include=["sealgate.http.target", "rig.readings"]):
+    from rig.readings import check_one_reading
     from sealgate.errors import Refusal
+    from sealgate.http.target import parse_target
 
 PREFIX = "/v1/trade"
 STARTS = (f"{PREFIX}/", f"{PREFIX}/", PREFIX, "/", "")

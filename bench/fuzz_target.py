@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from itertools import count, takewhile
 from random import Random
 
-from core.readings import check_one_reading
 from rig.oracle import signature
+from rig.readings import check_one_reading
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.upstream import Act, Received, running_upstream, say
 from rig.wire import PATIENCE_S, Fields, let_pass, reply
-from sealgate.core.target import Target
+from sealgate.http.target import Target
 
 CUT_EVERYWHERE = 16
 _AT_ONCE = 8  # conversations

@@ -16,8 +16,8 @@ from aiohttp.http import HttpRequestParser as AiohttpParser
 from httptools import HttpRequestParser
 
 from bench.orders import order
-from sealgate.gateway.http.memory import HeadMemory
-from sealgate.gateway.http.parser import RequestHead, RequestParser
+from sealgate.http.memory import HeadMemory
+from sealgate.http.parser import RequestHead, RequestParser
 
 _BATCH = 2_000
 _BASE = "memory"

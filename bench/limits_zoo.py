@@ -29,8 +29,8 @@ from rig.limits_limiters import (
     TokenBucket,
 )
 from rig.limits_world import Answer, Bot, Chance, Client, Job, Log, Scenario, World
-from sealgate.core.limits import ALL, OTHERS, READS, Limit, Weights
-from sealgate.core.limits.claims import Claim
+from sealgate.limits import ALL, OTHERS, READS, Limit, Weights
+from sealgate.limits.claims import Claim
 
 PLAIN = ("fixed", "from first", "sliding log", "sliding counter", "token bucket", "GCRA")
 KINDS = (*PLAIN, "stacked", "concurrency", "apart", "costs")

@@ -22,8 +22,8 @@ from aiohttp.http import HttpRequestParser as AiohttpRequests
 from aiohttp.http import HttpResponseParser as AiohttpReplies
 from aiohttp.http_exceptions import HttpProcessingError
 
-from sealgate.gateway.http.memory import HeadMemory
-from sealgate.gateway.http.parser import (
+from sealgate.http.memory import HeadMemory
+from sealgate.http.parser import (
     Malformed,
     RawReplyHead,
     ReplyEvent,
@@ -307,13 +307,13 @@ REQUEST_JUDGED: dict[str, Judge] = {
         dict(extra[3])[b"host"]
     ),
     "spaces in the request line: the line is made anew": lambda data, _: _SPACES.search(data),
-    "a target that yarl cannot read: core/target.py looks at it": lambda _, extra: (
+    "a target that yarl cannot read: http/target.py looks at it": lambda _, extra: (
         not _PLAIN_TARGET.fullmatch(extra[1])
     ),
     "bytes behind the last message (HTTP/1.0, or Connection: close): ignored": lambda data, extra: (
         extra[2] == (1, 0) or b"close" in data.lower()
     ),
-    "a field that may come once comes twice: core/headers.py refuses it": lambda _, extra: any(
+    "a field that may come once comes twice: http/headers.py refuses it": lambda _, extra: any(
         count > 1 for name, count in Counter(name for name, _ in extra[3]).items() if name in _ONCE
     ),
     "a trailer by the name of a field that may come once: trailers are dropped": lambda data, _: re.search(

@@ -9,12 +9,13 @@ from decimal import Decimal
 from functools import partial
 from itertools import count
 
-from sealgate.core.admission import Bot, Rules, authorise
-from sealgate.core.headers import Head, HeaderRules
-from sealgate.core.order_terms import OrderShape, PriceShape
-from sealgate.core.policy import Policy, PolicyMemory
-from sealgate.core.routes import Permission, RouteRow, RouteTable
-from sealgate.core.target import parse_target
+from sealgate.http.headers import Head, HeaderRules
+from sealgate.http.target import parse_target
+from sealgate.keys.bot import Bot
+from sealgate.orders.policy import Policy, PolicyMemory
+from sealgate.request.admission import Rules, authorise
+from sealgate.venues.order_terms import OrderShape, PriceShape
+from sealgate.venues.routes import Permission, RouteRow, RouteTable
 
 SHAPE = OrderShape(
     symbol=("symbol",),

@@ -15,10 +15,10 @@ from bench.pacing import address_of, gateway_environ, running_sandbox
 from rig.bot import bot_at, request
 from rig.herd import ORDER, Address, journal_at, put
 from rig.program import running_program
-from sealgate.core.limits.claims import Claim, Fate, LimitReply
-from sealgate.core.limits.pacer import Pacer, PacerSettings
-from sealgate.core.limits.quotas import Quota
-from sealgate.core.routes import Lane
+from sealgate.limits.claims import Claim, Fate, LimitReply
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.quotas import Quota
+from sealgate.venues.routes import Lane
 
 LIMIT = 10  # per second
 DEMAND = 3

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 from rig.fork_server import forking
 from rig.programs import ALL_PROGRAMS, PROGRAMS, MissingProgramError, lacking_in, lines_about, path_of
+from rig.purity import pure_tests
 from rig.station import Station, running_station
 from rig.tls import Authority
 from rig.upstream import Upstream, running_upstream
@@ -23,6 +25,26 @@ if sys.platform == "darwin":
 settings.register_profile("sealgate", deadline=None, max_examples=100)
 settings.register_profile("fast", deadline=None, max_examples=5)  # for scripts/test --fast
 settings.load_profile("sealgate")
+
+
+@cache
+def _decisions() -> frozenset[Path]:
+    return frozenset(pure_tests())
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--decisions",
+        choices=("only", "not"),
+        help="Only the tests that need no sockets, tasks or programs (rig/purity.py), or only the others.",
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    wanted = config.getoption("decisions")
+    if wanted is None or not collection_path.name.startswith("test_"):
+        return None
+    return (collection_path in _decisions()) is (wanted == "not") or None
 
 
 @contextmanager

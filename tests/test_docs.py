@@ -8,13 +8,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel
 
-from sealgate.admin.metrics import Metrics
 from sealgate.cli import COMMANDS
 from sealgate.config import Config
-from sealgate.core.doubts import JournalStatus
-from sealgate.core.limits.status import LimitStatus, SharingStatus
-from sealgate.core.status import ClockStatus, KeyStatus, Status
 from sealgate.errors import REASONS
+from sealgate.exchange.clock import ClockStatus
+from sealgate.limits.status import LimitStatus, SharingStatus
+from sealgate.observe.metrics import Metrics
+from sealgate.observe.status import KeyStatus, Status
+from sealgate.orders.doubts import JournalStatus
 
 ROOT = Path(__file__).parent.parent
 LIMIT = LimitStatus(
@@ -50,7 +51,6 @@ STARTED = {
     "first_request",
     "fuzz_parser",
     "load",
-    "mutate",
     "upstream",
     "slow_timers",
 }

@@ -1,227 +1,119 @@
-"""The rules of the house that no linter knows: which way imports run.
+"""The rules of the house that no linter knows: imports run downwards, and pure modules stay pure.
 
-Each rule is a function of a made-up or real source, so that the tests below show that it can fail.
+Both are computed from the imports; the order of the rooms is the one thing that is written down.
 """
 
 import ast
 import re
-import sys
-from collections.abc import Container, Iterator, Mapping
+from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-import sealgate
+from rig.purity import ROOT, imports, pure_modules, shell_modules, sources
+from sealgate import __name__ as program
 
-ROOT = Path(sealgate.__file__).parent
-SOURCES = sorted(ROOT.rglob("*.py"))
-
-# What the modules of a part may import of ours, itself apart. "" is the package, which has only the version.
-OURS = {
-    "": frozenset({"cli"}),  # __main__ starts the program
-    "errors": frozenset(),
-    "core": frozenset({"errors"}),
-    "config": frozenset({"core"}),
-    "sandbox": frozenset(),
-    "admin": frozenset({"", "core", "errors"}),
-    "gateway": frozenset({"", "core", "config", "errors"}),
-    "cli": frozenset({"", "gateway", "admin", "sandbox", "config", "core", "errors"}),
-    "testing": frozenset({"admin", "cli", "gateway", "sandbox", "config", "core", "errors"}),
-}
-
-DESIGN = Path(__file__).parents[1] / "docs" / "internals" / "design.md"
-
-# The rooms of the gateway: each may import those that stand after it.
+# From the top down: the modules of a room import those of the rooms below it, of their own, and of no other.
 ROOMS = (
-    "runtime",
-    "probe",
+    "testing",
+    "demo",
+    "cli",
+    "diagnose",
+    "server",
+    "observe",
+    "cluster",
     "request",
-    "listeners",
-    "bots",
-    "sharing",
-    "journal",
-    "clock",
-    "upstream",
-    "pacing",
+    "orders",
+    "exchange",
     "keys",
+    "config",
+    "limits",
+    "venues",
     "http",
-    "platform",
+    "machine",
+    "errors",
 )
-
-# What they may import of others; where nothing is said, anything.
-_STANDARD = frozenset(sys.stdlib_module_names)
-_OUTSIDE_WORLD = frozenset(
-    [
-        "asyncio",
-        "logging",
-        "os",
-        "pathlib",
-        "random",
-        "secrets",
-        "socket",
-        "ssl",
-        "subprocess",
-        "threading",
-        "time",
-        "uuid",
-    ]
-)
-OTHERS = {
-    "errors": _STANDARD - _OUTSIDE_WORLD,
-    "core": _STANDARD - _OUTSIDE_WORLD,
-    "config": _STANDARD | {"pydantic", "pydantic_core", "pydantic_settings"},
-}
+UNMAPPED = frozenset({"cli", "testing", "errors"})  # a file per command, one fixture, one table
+MAPPED = {*ROOMS} - UNMAPPED
+SANDBOX = "sandbox"  # for the demo, the tests of bots and the command; it imports nothing of ours
 
 
-def part_of(module: str) -> str:
-    """Return the part that a module of ours belongs to: "core" of `sealgate.core.pause`."""
+def room_of(module: str) -> str:
+    """Return the room of a module: "limits" of `sealgate.limits.pacer`, "" of the package itself."""
     return [*module.split("."), ""][1]
 
 
-def imports(source: str) -> Iterator[str]:
-    """Yield every module that a source imports, wherever the statement stands."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "relative imports hide the direction"
-            # `from sealgate import core` imports a module, `from sealgate import __version__` does not.
-            is_package = node.module == "sealgate" and not node.names[0].name.startswith("__")
-            yield from (
-                (f"sealgate.{alias.name}" for alias in node.names) if is_package else [str(node.module)]
-            )
+def ours(source: str) -> list[str]:
+    """Return what a source imports of the program."""
+    return [name for name in imports(source) if name.partition(".")[0] == program and "__" not in name]
 
 
-def wrong_imports(part: str, source: str) -> list[str]:
-    """Return the modules that a source of a part imports against the rules."""
-    return [module for module in imports(source) if not may_import(part, module)]
-
-
-def may_import(part: str, module: str) -> bool:
-    package = module.partition(".")[0]
-    if package == "sealgate":
-        return part_of(module) in OURS[part] | {part}
-    return part not in OTHERS or package in OTHERS[part]
-
-
-def upward_imports(room: str, source: str) -> list[str]:
-    """Return the modules of the gateway that a source of a room may not import: they stand above it."""
-    above = ROOMS[: ROOMS.index(room)]
-    return [
-        module
-        for module in imports(source)
-        if module.startswith("sealgate.gateway.") and module.split(".")[2] in above
-    ]
-
-
-def module_of(file: Path) -> str:
-    return ".".join(["sealgate", *file.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
-
-
-def circle(sources: Mapping[str, str]) -> list[str]:
-    """Return modules that import each other in a circle, those for types alone included; [] if none do."""
-    graph = {name: set(imported(source, sources)) - {name} for name, source in sources.items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
-
-
-def imported(source: str, modules: Container[str]) -> Iterator[str]:
-    """Yield those of the modules that a source imports."""
-    for node in ast.walk(ast.parse(source)):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-        if isinstance(node, ast.ImportFrom):
-            inner = [f"{node.module}.{name}" for name in names]
-            names = [name if name in modules else str(node.module) for name in inner]
-        yield from (name for name in names if name in modules)
-
-
-def name_of(file: Path) -> str:
-    return str(file.relative_to(ROOT))
-
-
-def part_of_file(file: Path) -> str:
-    first = file.relative_to(ROOT).parts[0].removesuffix(".py")
-    return "" if first.startswith("__") else first
+def upward(module: str, source: str) -> list[str]:
+    """Return what a module of a room imports from above it."""
+    below = {*ROOMS[ROOMS.index(room_of(module)) :], SANDBOX}
+    return [name for name in ours(source) if room_of(name) not in below]
 
 
 def test_imports_run_downwards() -> None:
-    wrong = {name_of(file): wrong_imports(part_of_file(file), file.read_text()) for file in SOURCES}
-    assert {name: modules for name, modules in wrong.items() if modules} == {}
+    inside = {name: source for name, source in sources().items() if room_of(name) in ROOMS}
+    assert {name: found for name, source in inside.items() if (found := upward(name, source))} == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_imports_run_downwards_in_the_gateway(room: str) -> None:
-    files = sorted({*(ROOT / "gateway" / room).rglob("*.py"), *(ROOT / "gateway").glob(f"{room}.py")})
+def test_a_module_that_imports_from_above_is_found() -> None:
+    assert upward("sealgate.limits.pacer", "def f():\n    from sealgate.request.context import BOT") != []
+
+
+def test_every_module_is_in_a_room() -> None:
+    assert {room_of(name) for name in sources()} == {*ROOMS, "", "__main__"}
+
+
+def test_the_sandbox_imports_nothing_of_ours() -> None:
+    files = sorted((ROOT / SANDBOX).rglob("*.py"))
     assert files
-    assert [upward_imports(room, file.read_text()) for file in files] == [[]] * len(files)
-
-
-def test_every_room_of_the_gateway_has_its_place() -> None:
-    inside = {path.name.partition(".")[0] for path in (ROOT / "gateway").iterdir()}
-    assert inside - {"__init__", "__pycache__"} == set(ROOMS)
+    assert {room_of(name) for file in files for name in ours(file.read_text("utf-8"))} == {SANDBOX}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circle({module_of(file): file.read_text() for file in SOURCES}) == []
-
-
-WRONG = [
-    ("core", "import sealgate.config"),
-    ("core", "from sealgate import gateway"),
-    ("core", "def f():\n    import asyncio.events"),
-    ("config", "import aiohttp"),
-    ("sandbox", "from sealgate import __version__"),
-    ("gateway", "from sealgate.cli.frame import leave"),
-    ("", "import sealgate.gateway"),
-]
-RIGHT = [
-    ("core", "import hmac\nfrom sealgate.errors import Refusal\nfrom sealgate.core.pause import Pause"),
-    ("gateway", "import aiohttp\nfrom sealgate import __version__\nfrom sealgate.config import Config"),
-]
-
-
-def test_the_rule_of_imports_can_fail() -> None:
-    assert [len(wrong_imports(*one)) for one in WRONG] == [1] * len(WRONG)
-    assert [wrong_imports(*one) for one in RIGHT] == [[]] * len(RIGHT)
-
-
-def test_the_rule_of_rooms_can_fail() -> None:
-    source = (
-        "from sealgate.gateway.request import pipeline\nfrom sealgate.gateway.platform.system import System"
-    )
-    assert upward_imports("bots", source) == ["sealgate.gateway.request"]
-    assert upward_imports("runtime", source) == []
-
-
-def test_the_rule_of_circles_can_fail() -> None:
-    sources = {"a": "import b", "b": "if TYPE_CHECKING:\n    from c import D", "c": "from a import E"}
-    assert set(circle(sources)) == {"a", "b", "c"}
-    assert circle(sources | {"c": ""}) == []
-
-
-def drawn_plan(page: str) -> dict[str, frozenset[str]]:
-    """Read what each part imports, from the picture at the head of the design page."""
-    rows = [re.split("  +", line.strip()) for line in page.split("```")[1].strip().splitlines()]
-    imported = {row[0]: [] if row[-1] == "nothing of ours" else row[-1].split(", ") for row in rows}
-    package = {"sealgate": ""}
-    return {
-        package.get(part, part): frozenset(package.get(one, one) for one in ours)
-        for part, ours in imported.items()
+    modules = sources()
+    graph = {
+        name: {found if found in modules else found.rpartition(".")[0] for found in ours(source)} - {name}
+        for name, source in modules.items()
     }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"these import each other: {error.args[1]}")
 
 
-def test_the_design_draws_the_rule_of_imports() -> None:
-    assert drawn_plan(DESIGN.read_text()) == OURS
+def test_what_imports_the_world_or_a_module_that_does_is_shell() -> None:
+    made_up = {
+        "a": "import asyncio",
+        "b": "from a import f",
+        "c": "from http import HTTPStatus",
+        "d": "if TYPE_CHECKING:\n    from a import F",
+    }
+    assert shell_modules(made_up) == {"a", "b"}
 
 
-def test_the_design_lists_the_rooms_in_their_order() -> None:
-    plan = DESIGN.read_text().split("\n## ")[1]
-    assert tuple(re.findall(r"^\| `(\w+)` \|", plan, re.MULTILINE)) == ROOMS
+def maps() -> dict[str, tuple[set[str], set[str]]]:
+    """Return which modules each room's docstring calls pure, and which shell."""
+    found = {}
+    for name, source in sources().items():
+        if room_of(name) in MAPPED and name.count(".") == 1:
+            pure, _, shell = (ast.get_docstring(ast.parse(source)) or "").partition("\nShell:\n")
+            _, _, pure = pure.partition("\nPure:\n")
+            found[room_of(name)] = (_named(pure), _named(shell))
+    return found
 
 
-def test_every_part_has_its_rule() -> None:
-    assert {part_of_file(file) for file in SOURCES} <= set(OURS)
+def _named(part: str) -> set[str]:
+    return set(re.findall(r"^(\w+)  ", part, re.MULTILINE))
+
+
+def test_each_room_begins_with_its_map() -> None:
+    modules: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+    for name in sources():
+        _, room, *rest = [*name.split("."), ""]
+        if room in MAPPED and rest[0]:
+            modules[room][name not in pure_modules()].add(rest[0])
+    assert maps() == dict(modules)

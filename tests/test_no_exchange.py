@@ -10,11 +10,11 @@ import pytest
 
 import sealgate
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names
-from sealgate.core.venues.venue import Venue
+from sealgate.venues.venue import Venue
 
 ROOT = Path(sealgate.__file__).parent
 # The sandbox is the exchange of spec.md itself, and the demo's bots are its clients.
-APART = ("sandbox/", "cli/sandbox.py", "cli/demo/")
+APART = ("sandbox/", "cli/sandbox.py", "demo/")
 SOURCES = [file for file in sorted(ROOT.rglob("*.py")) if not str(file.relative_to(ROOT)).startswith(APART)]
 # A header that no other exchange has by chance: in two words or more, and none that HTTP itself knows.
 _OWN = re.compile(r"(?!api-|request-|proxy-)[a-z]+(-[a-z]+)+[*-]*")

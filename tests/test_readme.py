@@ -16,9 +16,9 @@ import requests
 
 from rig.fences import ROOT, Fence, fences
 from sealgate.config import Config, load_config
-from sealgate.gateway.runtime.gateway import running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.server.gateway import running_gateway
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 CONNECTING = ROOT / "docs" / "connecting.md"

@@ -116,8 +116,8 @@ REASONS: dict[str, Reason] = {
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the program
     """The gateway's own answer instead of the upstream's.
 
-    What the pacer will not send is a Rejection (core/limits/claims.py), which becomes a Refusal; a 429 of the
-    exchange is part of a ThrottleEvent, and any error of it an UpstreamError (core/outcome.py).
+    What the pacer will not send is a Rejection (limits/claims.py), which becomes a Refusal; a 429 of the
+    exchange is part of a ThrottleEvent, and any error of it an UpstreamError (orders/outcome.py).
     `slug` is a key of REASONS (an unknown one raises KeyError here, not at the bot), `detail` one sentence
     for people without any secret, `retry_after_s` the seconds for the Retry-After header, if any. `advice`
     and `phrase` (of the status line, in ASCII) stand in for those of the reason and the status.

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from sealgate import __version__
 from sealgate.cli import COMMANDS, main
-from sealgate.cli.frame import Program, config_option, plain_cause
+from sealgate.cli.frame import Program, config_option
 from sealgate.config import ConfigError
-from sealgate.gateway.keys.files import SecretError
-from sealgate.gateway.platform.machine import StartError
+from sealgate.keys.files import SecretError
+from sealgate.machine.process import StartError
+from sealgate.machine.terminal import plain_cause
 
 HEAVY = ("aiohttp", "asyncio", "prometheus_client", "pydantic", "rich", "structlog")
 

@@ -7,14 +7,15 @@ import pytest
 from click.testing import CliRunner
 from pytest_aiohttp import AiohttpServer
 
-from sealgate.admin.live import Live
-from sealgate.admin.metrics import Metrics
-from sealgate.admin.server import admin_app
 from sealgate.cli import main
 from sealgate.config.model import Admin
-from sealgate.core.doubts import JournalStatus
-from sealgate.core.status import ClockStatus, Status
-from sealgate.gateway.platform.system import System
+from sealgate.exchange.clock import ClockStatus
+from sealgate.machine.system import System
+from sealgate.observe.admin import admin_app
+from sealgate.observe.live import Live
+from sealgate.observe.metrics import Metrics
+from sealgate.observe.status import Status
+from sealgate.orders.doubts import JournalStatus
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:7",

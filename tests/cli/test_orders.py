@@ -7,11 +7,11 @@ from click.testing import CliRunner, Result
 
 from rig.damage import empty_index
 from sealgate.cli.orders import command
-from sealgate.core.outcome import Conclusion, Ending
-from sealgate.core.routes import Lane
-from sealgate.gateway.journal import JournalError, Order, orders
-from sealgate.gateway.journal.file import Lock, connect, prepare
-from sealgate.gateway.journal.orders import Row, sent_row, settled_row
+from sealgate.orders.journal import JournalError, Order, orders
+from sealgate.orders.journal.file import Lock, connect, prepare
+from sealgate.orders.journal.orders import Row, sent_row, settled_row
+from sealgate.orders.outcome import Conclusion, Ending
+from sealgate.venues.routes import Lane
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:9",

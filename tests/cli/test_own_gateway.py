@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rig.plain import Ended, Gateway, run, running_exchange, running_gateway
 from rig.ports import free_port
 from sealgate.cli import main
-from sealgate.cli.control import UnixConnection
+from sealgate.observe.running import UnixConnection
 
 CONFIG = """\
 base_url = "{base_url}"

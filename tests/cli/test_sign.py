@@ -14,9 +14,9 @@ from rig import oracle
 from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream
 from sealgate.cli import main
-from sealgate.gateway.journal.file import Lock, prepare
-from sealgate.gateway.journal.nonces import NoncesTable
-from sealgate.gateway.platform.system import System
+from sealgate.machine.system import System
+from sealgate.orders.journal.file import Lock, prepare
+from sealgate.orders.journal.nonces import NoncesTable
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.cli import tables
-from sealgate.cli.checking.report import finding_lines
-from sealgate.cli.frame import coloured
-from sealgate.core.findings import Cause, Finding, Level, Weight
+from sealgate.cli.report import finding_lines
+from sealgate.machine import terminal as terminal_module
+from sealgate.machine.findings import Cause, Finding, Level, Weight
+from sealgate.machine.terminal import coloured
 
 PROGRAM = Path(sys.executable).parent / "sealgate"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -160,21 +160,21 @@ def stderr(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> Iterator[Te
 
 
 def test_what_takes_its_time_is_told_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_SOON_S", 0.0)
-    with stderr(monkeypatch, is_terminal=True) as terminal, tables.waiting_for("asking"):
+    monkeypatch.setattr(terminal_module, "_SOON_S", 0.0)
+    with stderr(monkeypatch, is_terminal=True) as terminal, terminal_module.waiting_for("asking"):
         assert terminal.has_written.wait(20)
     assert terminal.written == "asking…\r\x1b[K"
 
 
 def test_what_is_over_soon_needs_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_SOON_S", 3600.0)
-    with stderr(monkeypatch, is_terminal=True) as terminal, tables.waiting_for("asking"):
+    monkeypatch.setattr(terminal_module, "_SOON_S", 3600.0)
+    with stderr(monkeypatch, is_terminal=True) as terminal, terminal_module.waiting_for("asking"):
         pass
     assert terminal.written == ""
 
 
 def test_a_file_hears_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_SOON_S", 0.0)
-    with stderr(monkeypatch, is_terminal=False) as terminal, tables.waiting_for("asking"):
+    monkeypatch.setattr(terminal_module, "_SOON_S", 0.0)
+    with stderr(monkeypatch, is_terminal=False) as terminal, terminal_module.waiting_for("asking"):
         pass
     assert terminal.written == ""

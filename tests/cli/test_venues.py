@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from sealgate import venues
 from sealgate.cli import main
-from sealgate.core import venues
-from sealgate.core.venues.venue import read_venue
+from sealgate.venues.venue import read_venue
 
-FILES = sorted(Path(venues.__file__).parent.glob("*.toml"))
+FILES = sorted((Path(venues.__file__).parent / "files").glob("*.toml"))
 NAMES = [file.stem for file in FILES]
 
 

@@ -53,7 +53,7 @@ from sealgate.config.quantities import (
     parse_weight,
 )
 from sealgate.config.references import parse_reference, split_command, split_entry
-from sealgate.core.limits.quotas import Quota
+from sealgate.limits.quotas import Quota
 
 
 @pytest.mark.parametrize("path", ["", "/v1", "/v1/trade", "/a.b/~c/_-", "/..a", "/a..", "/..."])

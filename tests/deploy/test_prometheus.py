@@ -17,7 +17,7 @@ from rig.prometheus import Prometheus, running_prometheus
 from rig.station import Station, running_station
 from rig.upstream import Upstream, running_upstream, say, say_and_close
 from rig.wire import OK, reply
-from sealgate.admin.metrics import Metrics
+from sealgate.observe.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "prometheus"

@@ -89,9 +89,9 @@ def test_the_list_of_parts_has_all_that_the_lock_has_and_the_plots() -> None:
 # Run in the image's environment: what it lacks for tests is found last, so that all it has is its own.
 RUNNER = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 SHORT = [
-    "tests/core/test_schemes.py",
+    "tests/diagnose/test_schemes.py",
     "tests/cli/test_sign.py",
-    "tests/admin/test_assets.py",
+    "tests/observe/test_assets.py",
     "tests/test_readme.py",
 ]
 WITHOUT_RECIPES = (

@@ -8,9 +8,9 @@ from typing import Any
 
 from rig.schemas import compose_problems, documents
 from sealgate.config import load_config
-from sealgate.gateway.runtime.gateway import running_gateway
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.server.gateway import running_gateway
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDER = EXAMPLES / "two-bots"

@@ -65,7 +65,7 @@ def test_what_a_user_has_set_for_python_does_not_change_what_the_suite_finds(tmp
         program.chmod(0o755)
     environ = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": "/elsewhere", "PYTHON": "python3.12"}
     done = subprocess.run(
-        [tmp_path / "scripts/test", "tests/core"], capture_output=True, text=True, check=True, env=environ
+        [tmp_path / "scripts/test", "tests/limits"], capture_output=True, text=True, check=True, env=environ
     )
     found = [line for line in done.stdout.splitlines() if line.startswith("PYTHON")]
     assert found == ["PYTHON=python3.12"]

@@ -14,7 +14,7 @@ from rig.bot import Bot, Reply, request
 from rig.served import Served, environ, orders_in_doubt, running_served
 from rig.upstream import Received, Upstream, running_upstream
 from rig.wire import OK, CutError, reply
-from sealgate.gateway.journal.file import connect
+from sealgate.orders.journal.file import connect
 
 KILLS, BOTS = 20, 8
 RECEIPTS = 40  # in each life, before it is killed

@@ -19,7 +19,7 @@ from rig.station import API_KEY, SECRET, Station, running_station
 from rig.tls import Authority
 from rig.upstream import Act, Upstream, hold_until, running_upstream, say
 from rig.wire import OK, PATIENCE_S
-from sealgate.core.routes import Lane
+from sealgate.venues.routes import Lane
 
 READ = request()
 ORDERS = {

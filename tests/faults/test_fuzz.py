@@ -4,7 +4,7 @@ import pytest
 
 from bench.fuzz_target import FoundError, Fuzz
 from rig.compiled import needs_sources
-from sealgate.core import headers
+from sealgate.http import headers
 
 SEED = 19
 

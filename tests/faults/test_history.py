@@ -23,11 +23,11 @@ from rig.station import API_KEY, SECRET, Station, running_station
 from rig.tls import Authority
 from rig.upstream import running_upstream, say_and_close
 from rig.wire import Head, let_pass
-from sealgate.core.attempts import Failure
-from sealgate.core.routes import Lane
-from sealgate.gateway.journal.file import connect
-from sealgate.gateway.upstream.answer import Answer
-from sealgate.gateway.upstream.connection import UpstreamConnection
+from sealgate.exchange.answer import Answer
+from sealgate.exchange.connection import UpstreamConnection
+from sealgate.exchange.failure import Failure
+from sealgate.orders.journal.file import connect
+from sealgate.venues.routes import Lane
 
 METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET")
 TARGET = b"/v1/trade/order/"

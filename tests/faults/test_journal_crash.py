@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.journal.order_journal import orders_in_doubt
+from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.order_journal import orders_in_doubt
 
 # Both run as programs of their own: the first is killed, the second has a limit that would hit pytest too.
 START = """
 import asyncio, json, resource, sys
 from pathlib import Path
-from sealgate.core.outcome import Conclusion
-from sealgate.core.outcome import Ending
-from sealgate.core.routes import Lane
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.journal import Keeping, Order, OrderJournal, writer
+from sealgate.orders.outcome import Conclusion
+from sealgate.orders.outcome import Ending
+from sealgate.venues.routes import Lane
+from sealgate.machine.system import System
+from sealgate.orders.journal import Keeping, Order, OrderJournal, writer
 
 FILE = Path(sys.argv[1])
 KEEPING = Keeping(3600.0, 10**8)

@@ -31,7 +31,7 @@ from rig.upstream import (
     say_and_stall,
 )
 from rig.wire import OK, chunked, let_pass, reply
-from sealgate.gateway.platform.system import System
+from sealgate.machine.system import System
 
 READ = request()
 ORDERS = {
@@ -461,7 +461,7 @@ async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
                 fault.strike()
             return super().now()
 
-    monkeypatch.setattr("sealgate.gateway.runtime.gateway.System", FaultyHost)
+    monkeypatch.setattr("sealgate.server.gateway.System", FaultyHost)
     upstream.answers.append(fault.after(say(OK)))
     order = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k", body=b"{}")
     async with running_station(upstream) as station:

@@ -10,13 +10,13 @@ from aiohttp.test_utils import TestClient
 
 from rig.bot import Reply, bot_at
 from rig.station import Station
-from sealgate.admin.live import Live
-from sealgate.admin.metrics import Metrics
-from sealgate.admin.server import admin_app
-from sealgate.admin.serving import running_app
 from sealgate.config.venues import default_venue
-from sealgate.core.status import Status
-from sealgate.gateway.platform.system import System
+from sealgate.machine.system import System
+from sealgate.observe.admin import admin_app
+from sealgate.observe.live import Live
+from sealgate.observe.metrics import Metrics
+from sealgate.observe.serving import running_app
+from sealgate.observe.status import Status
 
 Client = TestClient[web.Request, web.Application]
 HOSTS = frozenset({"127.0.0.1", "localhost"})

@@ -5,13 +5,14 @@ import math
 
 from rig.verdicts import judged
 from sealgate.config.venues import default_venue
-from sealgate.core.admission import Bot, Rules, Ticket, authorise
-from sealgate.core.headers import HeaderRules, sort_reply
-from sealgate.core.routes import Permission, RouteTable
-from sealgate.core.venues.venue import KeyMaterial
-from sealgate.gateway.http.flow import Body, Flow
-from sealgate.gateway.keys.key import Secret, SigningKey
-from sealgate.gateway.upstream.answer import Answer, Remainder
+from sealgate.exchange.answer import Answer, Remainder
+from sealgate.http.flow import Body, Flow
+from sealgate.http.headers import HeaderRules, sort_reply
+from sealgate.keys.bot import Bot
+from sealgate.keys.key import Secret, SigningKey
+from sealgate.request.admission import Rules, Ticket, authorise
+from sealgate.venues.routes import Permission, RouteTable
+from sealgate.venues.venue import KeyMaterial
 
 PREFIX = "/v1/trade"
 BOT = Bot("grid", ("main",), frozenset(Permission))

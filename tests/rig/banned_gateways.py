@@ -14,8 +14,8 @@ from rig.station import make_config
 from rig.upstream import Upstream, running_upstream
 from rig.wire import let_pass
 from sealgate.config import Config
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.runtime.gateway import Gateway, running_gateway
+from sealgate.machine.system import System
+from sealgate.server.gateway import Gateway, running_gateway
 
 BOTS = ("maker", "taker", "watcher")
 _AFTER_S = 20.0  # for which it goes on after the closure

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - seeded
 
-from sealgate.core.clock import Sample
+from sealgate.exchange.clock import Sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ and no profiler hears of their calls.
 
 import pytest
 
-from sealgate.core import target
+from sealgate.http import target
 
 IS_COMPILED = not str(target.__file__).endswith(".py")
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from rig.station import ENVIRON
 from sealgate.config import Config
-from sealgate.core.admission import Ticket
-from sealgate.gateway.keys.parts import read_parts
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.request.context import InFlightRequests, RequestContext
-from sealgate.gateway.request.generation import Generation
-from sealgate.gateway.runtime.services import build_generation
-from sealgate.gateway.upstream.answer import Answer
+from sealgate.exchange.answer import Answer
+from sealgate.keys.parts import read_parts
+from sealgate.machine.system import System
+from sealgate.request.admission import Ticket
+from sealgate.request.context import InFlightRequests, RequestContext
+from sealgate.request.generation import Generation
+from sealgate.server.services import build_generation
 
 
 @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ DOCKERFILE = ROOT / "Dockerfile"
 # Where an absolute path can begin: not within a URL, nor after a name as in ./x or a/b.
 _ABSOLUTE = re.compile(r"(?<![\w./])/(?=[a-z])")
 # To compile all bytecode and all modules takes a test too long; scripts/compiled does the latter in CI.
-COMPILED = "core/target"
+COMPILED = "http/target"
 _OURS = {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PIP_NO_COMPILE": "1",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 from unittest.mock import patch
 
-from sealgate.core.clock import SystemClocks
-from sealgate.gateway.platform.system import System
+from sealgate.machine.clocks import SystemClocks
+from sealgate.machine.system import System
 
 EPOCH = 1_790_000_000.0  # what the clocks of this host and of the exchange show at time 0
 START = 1000.0  # on the loop's clock

@@ -3,9 +3,9 @@
 import random
 
 from rig.limits_world import Answer, Job
-from sealgate.core.limits.claims import Claim, Fate, LimitReply
-from sealgate.core.limits.pacer import Pacer, PacerSettings
-from sealgate.core.routes import Lane
+from sealgate.limits.claims import Claim, Fate, LimitReply
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.venues.routes import Lane
 
 _MAX_WAIT_S = 30.0  # the default of `limits.max_wait`
 

@@ -8,12 +8,12 @@ from typing import Any
 from rig.admin import Admin, live_view, running_admin
 from rig.station import Station
 from rig.verdicts import verdict
-from sealgate.admin.metrics import Metrics
-from sealgate.core.doubts import Doubt, JournalStatus
-from sealgate.core.halts import Halt, Halts, Origin, Scope
-from sealgate.core.limits.status import LimitStatus
-from sealgate.core.status import PolicyStatus, Status, halt_status
-from sealgate.gateway.platform.system import System
+from sealgate.limits.status import LimitStatus
+from sealgate.machine.system import System
+from sealgate.observe.metrics import Metrics
+from sealgate.observe.status import PolicyStatus, Status, halt_status
+from sealgate.orders.doubts import Doubt, JournalStatus
+from sealgate.orders.halts import Halt, Halts, Origin, Scope
 
 Change = Callable[[Status], Status]
 

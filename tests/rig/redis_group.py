@@ -1,10 +1,10 @@
-"""What sharing.lua does, in Python, for virtual time; gateway/sharing/test_script.py holds both together."""
+"""What sharing.lua does, in Python, for virtual time; cluster/test_script.py holds both together."""
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sealgate.core.sharing.member import Heartbeat, HeartbeatReply
+from sealgate.cluster.member import Heartbeat, HeartbeatReply
 
 
 @dataclass

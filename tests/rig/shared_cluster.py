@@ -13,11 +13,11 @@ from functools import partial
 
 from rig.limits_world import Answer, Job
 from rig.redis_group import RedisGroup
-from sealgate.core.limits.claims import Claim, Fate, LimitReply
-from sealgate.core.limits.pacer import PacerSettings
-from sealgate.core.routes import Lane
-from sealgate.core.sharing.member import LEADER_LEASE_S, MEMBER_LEASE_S, Member
-from sealgate.core.sharing.member_pacer import MemberPacer
+from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, Member
+from sealgate.cluster.member_pacer import MemberPacer
+from sealgate.limits.claims import Claim, Fate, LimitReply
+from sealgate.limits.pacer import PacerSettings
+from sealgate.venues.routes import Lane
 
 HOP_S = 0.0003
 TIMEOUT_S = 0.1

@@ -11,10 +11,10 @@ from rig.upstream import Upstream
 from rig.verdicts import judged
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
-from sealgate.core.outcome import Batch, Outcome
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.runtime.gateway import Gateway, running_gateway
+from sealgate.machine.system import System
+from sealgate.orders.outcome import Batch, Outcome
 from sealgate.sandbox.server import Sandbox
+from sealgate.server.gateway import Gateway, running_gateway
 
 SECRET = b"correct horse battery staple"
 API_KEY = b"ak-public-1"

@@ -1,8 +1,8 @@
 """What replies of the default venue mean, for tests of what goes by that."""
 
 from sealgate.config.venues import default_venue
-from sealgate.core.outcome import UpstreamError
-from sealgate.core.venues.replies import Verdict
+from sealgate.orders.outcome import UpstreamError
+from sealgate.venues.replies import Verdict
 
 ERRORS = default_venue().replies.errors()
 

@@ -19,10 +19,10 @@ from sandbox.statements.sessions import passkey, session
 from sandbox.statements.signing import signing
 from sandbox.statements.table import Statement
 from sealgate.config.venues import default_venue
-from sealgate.core.routes import Auth, RouteRow
-from sealgate.core.venues.replies import Rule
-from sealgate.core.venues.templates import Ref, Template
-from sealgate.core.venues.venue import Venue
+from sealgate.venues.replies import Rule
+from sealgate.venues.routes import Auth, RouteRow
+from sealgate.venues.templates import Ref, Template
+from sealgate.venues.venue import Venue
 
 PARTS = (
     service,

@@ -6,7 +6,7 @@ from sandbox.client import bot_at_sandbox
 from sandbox.conformance import DOCUMENT, STATEMENTS, document, facts
 from sandbox.statements.table import Statement
 from sealgate.config.venues import default_venue, venue_source
-from sealgate.core.venues.venue import read_venue
+from sealgate.venues.venue import read_venue
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.name)

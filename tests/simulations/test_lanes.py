@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
-from sealgate.core.limits.pacer import Pacer, PacerSettings
-from sealgate.core.limits.quotas import Quota
-from sealgate.core.routes import Lane
+from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.quotas import Quota
+from sealgate.venues.routes import Lane
 
 _TRIP_S = 0.05
 _AGAIN_S = 1.0  # who was refused asks again after that

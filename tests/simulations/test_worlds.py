@@ -23,8 +23,8 @@ from rig.limits_limiters import (
     TokenBucket,
 )
 from rig.limits_world import Bot, Chance, Scenario, World
-from sealgate.core.limits.pacer import PacerSettings
-from sealgate.core.limits.quotas import Quota
+from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.quotas import Quota
 
 LIMITERS: dict[str, Callable[[Chance], Limiter]] = {
     "fixed": lambda chance: Fixed(20, 1.0, chance.random()),

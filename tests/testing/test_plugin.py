@@ -13,7 +13,7 @@ import aiohttp
 import httpx
 import pytest
 
-from sealgate.gateway.runtime.gateway import Gateway as GatewayOfServe
+from sealgate.server.gateway import Gateway as GatewayOfServe
 from sealgate.testing import Gateway, Sandbox
 from sealgate.testing.world import SetupError
 

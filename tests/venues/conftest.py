@@ -1,11 +1,9 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
 from venues.calls import GONE, VENUES
-from venues.through import HERE, Call, Case, load
+from venues.through import HERE, Call, Case, load, printed_by
 
 SEED, ROUNDS = "1", "6"
 
@@ -32,11 +30,6 @@ def every_call() -> dict[str, list[Call]]:
 def asked_by_ccxt() -> dict[str, list[Case]]:
     """Return what ccxt's own methods send to each venue."""
     return load(printed_by("venues.unified"))
-
-
-def printed_by(module: str, *arguments: str) -> str:
-    command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(scope="session")

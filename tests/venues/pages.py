@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sealgate.config.venue_names import NotServed, Served, other_names
-from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
-from sealgate.core.venues.replies import Means, Verdict
-from sealgate.core.venues.venue import Venue
+from sealgate.venues.replies import Means, Verdict
+from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable
+from sealgate.venues.venue import Venue
 from venues.through import FILES, venue_of
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.core.venues.templates import UnsignableError, names_in
-from sealgate.core.venues.venue import Venue, VenueError, read_venue
 from sealgate.errors import Refusal
+from sealgate.venues.templates import UnsignableError, names_in
+from sealgate.venues.venue import Venue, VenueError, read_venue
 from venues.calls import GONE, VENUES
 from venues.through import FILES, Case, origin, signed_by_ccxt, signed_by_file, venue_of
 

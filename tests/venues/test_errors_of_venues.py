@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sealgate.core.venues.replies import Means
-from sealgate.core.venues.venue import Scope, Venue
+from sealgate.venues.replies import Means
+from sealgate.venues.venue import Scope, Venue
 from venues.through import FOLDER, HERE, venue_of
 
 NAMED = (

@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sealgate.core.admission import Bot, Rules, authorise, check_body
-from sealgate.core.headers import Head, HeaderRules
-from sealgate.core.routes import Permission, RouteTable
 from sealgate.errors import Refusal
+from sealgate.http.headers import Head, HeaderRules
+from sealgate.keys.bot import Bot
+from sealgate.request.admission import Rules, authorise, check_body
+from sealgate.venues.routes import Permission, RouteTable
 from venues.calls import GONE
 from venues.calls import VENUES as OF_CCXT
 from venues.pages import ROOT

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sealgate.core.headers import Head
-from sealgate.core.order_terms import OrderShape, OrderTerms, UnreadableError, read_orders
-from sealgate.core.policy import Policy, PolicyMemory, is_judged
-from sealgate.core.routes import Lane, RouteTable
-from sealgate.core.target import parse_target
 from sealgate.errors import Refusal
+from sealgate.http.headers import Head
+from sealgate.http.target import parse_target
+from sealgate.orders.policy import Policy, PolicyMemory, is_judged
+from sealgate.venues.order_terms import OrderShape, OrderTerms, UnreadableError, read_orders
+from sealgate.venues.routes import Lane, RouteTable
 from venues.through import FILES, FOLDER, HERE, body_of, venue_of
 
 # What no file names: JSON within a form, orders that ccxt makes of several parts, orders by number alone.

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sealgate.cli import main
-from sealgate.core.venues.replies import Means, doc_link
-from sealgate.core.venues.scheme import (
+from sealgate.venues.replies import Means, doc_link
+from sealgate.venues.scheme import (
     _ENCODERS,
     _NAMES,
     _SIGNATURE,
@@ -18,7 +18,7 @@ from sealgate.core.venues.scheme import (
     SECRET_FORMS,
     SIGNING_KEYS,
 )
-from sealgate.core.venues.templates import FILTERS
+from sealgate.venues.templates import FILTERS
 from venues.pages import BLOCKS, ROOT, block, with_block
 from venues.through import FILES, venue_of
 

@@ -18,7 +18,7 @@ import pytest
 from rig.fake_venues import API_KEY, PASSPHRASE, SECRET, Fake, running_fake
 from rig.fences import ROOT, fences
 from sealgate.config import load_config
-from sealgate.gateway.runtime.gateway import running_gateway
+from sealgate.server.gateway import running_gateway
 
 EXAMPLES = ROOT / "examples"
 BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}

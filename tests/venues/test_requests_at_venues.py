@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from rig.station import Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, running_upstream, say, say_and_reset
 from rig.wire import OK, let_pass, reply
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.orders.journal.file import connect, prepare
 
 CLOCK = {"path": "/v1/trade/time", "field": ""}
 ENVIRON = {"SECRET": "c2VjcmV0IG9mIGEga2V5"}
@@ -228,7 +228,7 @@ async def test_a_disk_that_reserves_no_nonce_is_told_once_and_requests_go_on(tmp
 async def test_nobody_waits_for_a_disk_that_reserves_a_nonce_and_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.journal.nonces.HANGS_AFTER_S", 0.05)
+    monkeypatch.setattr("sealgate.orders.journal.nonces.HANGS_AFTER_S", 0.05)
     file, balance = tmp_path / "journal.db", post("/0/private/Balance", b"")
     async with running_upstream() as upstream:
         with capture_logs() as logs:

@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from sealgate.core.halts import is_stoppable
-from sealgate.core.routes import Auth, Lane, Permission, RouteRow, RouteTable
-from sealgate.core.venues.venue import Venue
+from sealgate.orders.halts import is_stoppable
+from sealgate.venues.routes import Auth, Lane, Permission, RouteRow, RouteTable
+from sealgate.venues.venue import Venue
 from venues.calls import GONE, VENUES
 from venues.through import FOLDER, OF_ANOTHER_FILE, Call, venue_of
 

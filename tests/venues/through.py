@@ -1,17 +1,19 @@
 """What a gateway would send for a request of a bot that signs with a dummy key, by a venue's file."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sealgate.core import venues
-from sealgate.core.target import parse_target
-from sealgate.core.venues.venue import KeyMaterial, Venue, read_venue
+from sealgate import venues
+from sealgate.http.target import parse_target
+from sealgate.venues.venue import KeyMaterial, Venue, read_venue
 
 HERE = Path(__file__).parent
-FOLDER = Path(venues.__file__).parent
+FOLDER = Path(venues.__file__).parent / "files"
 FILES = sorted(FOLDER.glob("*.toml"))
 
 # What ccxt has at these venues, too, and another file is for: here it needs `keys`, whatever it is.
@@ -92,3 +94,9 @@ def load(lines: str) -> dict[str, list[Case]]:
         case = json.loads(line)
         found.setdefault(case["venue"], []).append(case)
     return found
+
+
+def printed_by(module: str, *arguments: str) -> str:
+    """Return what another module prints, run by itself."""
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout

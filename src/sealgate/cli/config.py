@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import Program, config_option, found_venue, leave_with_error, unused_config_option
+from sealgate.cli.frame import Program, config_option, found_venue, unused_config_option
+from sealgate.machine.terminal import leave_with_error
 
 if TYPE_CHECKING:
-    from sealgate.core.venues.venue import Venue
+    from sealgate.venues.venue import Venue
 
 
 _COMMANDS = {
@@ -124,7 +125,7 @@ def show(config_file: Path | None, *, only_changed: bool, as_json: bool) -> None
 
     References to secrets are shown, secrets are not; of an API key only the beginning is shown.
     """
-    from sealgate.cli.checking.report import setting_lines
+    from sealgate.cli.report import setting_lines
     from sealgate.config.effective import effective
     from sealgate.config.load import load_with_sources
     from sealgate.config.sources import DEFAULT

@@ -7,26 +7,25 @@ import contextlib
 import errno
 import json
 import os
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.frame import coloured, config_option, leave, leave_with_error, plain_cause
-from sealgate.cli.tables import waiting_for
-from sealgate.core.halts import Scope
+from sealgate.cli.frame import config_option
+from sealgate.machine.terminal import coloured, leave, leave_with_error, plain_cause, waiting_for
+from sealgate.orders.halts import Scope
 
 if TYPE_CHECKING:
     from sealgate.config import Address
     from sealgate.config.load import OwnGateway
-
+from sealgate.observe.running import UnixConnection
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
 _NO_GATEWAY = "what listens there is not a gateway; see admin.unix"
@@ -39,28 +38,6 @@ _QUESTIONS = {
     "reload": "Reload it?",
 }
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
-_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
-
-
-class UnixConnection(HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: Path, timeout_s: float = _TIMEOUT_S) -> None:
-        super().__init__("localhost", timeout=timeout_s)
-        self.path = path
-
-    @property
-    def process(self) -> int | None:
-        """The process at the other end, None where the system does not say."""
-        from sealgate.gateway.platform.machine import process_of
-
-        return process_of(self.sock)
-
-    def connect(self) -> None:
-        """Connect to the socket instead of a host."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(os.fspath(self.path))
 
 
 def gateway_options(command: Any) -> Any:
@@ -254,11 +231,6 @@ def _ask(
     except OSError as error:
         leave(f"{connection.path}: {plain_cause(error)}")
     return reply.status, document
-
-
-def own_address(host: str) -> str:
-    """Return the host to connect to."""
-    return _OWN.get(host, host)
 
 
 def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Address", str]:

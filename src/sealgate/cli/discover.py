@@ -10,34 +10,19 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import (
-    FiniteRange,
-    checked_target,
-    chosen_alias,
-    config_option,
-    leave,
-    leave_with_error,
-    shortened,
-)
-from sealgate.cli.loop import run
+from sealgate.cli.frame import FiniteRange, config_option
 from sealgate.config import Config, load_config
 from sealgate.config.venues import is_scheme_open, venue_text
-from sealgate.core.findings import REACH
-from sealgate.core.routes import Auth
-from sealgate.core.schemes import (
-    MOST_AGAIN,
-    End,
-    Plan,
-    Probe,
-    ProbeResult,
-    SearchEnd,
-    SignedTarget,
-    Verdict,
-    Way,
-)
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe import Discovery, ProbeSpec, direct_upstream
-from sealgate.gateway.runtime.rules import method_of_read, route_table
+from sealgate.diagnose.arguments import checked_target, chosen_alias
+from sealgate.diagnose.probe import Discovery, ProbeSpec, direct_upstream
+from sealgate.diagnose.schemes import MOST_AGAIN, End, Plan, Probe, ProbeResult, SearchEnd, Verdict
+from sealgate.keys.ways import SignedTarget, Way
+from sealgate.machine.findings import REACH
+from sealgate.machine.loop import run
+from sealgate.machine.system import System
+from sealgate.machine.terminal import leave, leave_with_error, shortened
+from sealgate.request.rules import method_of_read, route_table
+from sealgate.venues.routes import Auth
 
 _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less
 _FINE_S = 1.0  # well within any recv_window

@@ -9,20 +9,15 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from sealgate.config import Config
-    from sealgate.core.target import Target
-    from sealgate.core.venues.venue import Venue
+    from sealgate.venues.venue import Venue
+from sealgate.machine.terminal import leave_with_error
 
-
-# click drops them where the output is no terminal; NO_COLOR (no-color.org) turns them off, too.
-_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
-_CAUSES = {errno.EADDRINUSE: "another program listens there"}
 _FEW = 8  # options that fit into a line
 _FIXES = {
     errno.EADDRINUSE: "stop the program that uses it, or choose another port",
@@ -42,32 +37,6 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
-
-
-def coloured(text: str, level: str) -> str:
-    """Return a text in the colour of "ok", "warn" or "fail"."""
-    return click.style(text, fg=_COLOURS[level], bold=level == "fail" or None) if _are_wanted() else text
-
-
-def faint(text: str) -> str:
-    """Return a text that says what is of less weight."""
-    return click.style(text, dim=True) if _are_wanted() else text
-
-
-def _are_wanted() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def plain_cause(error: OSError) -> str:
-    """Return the cause, without number and address.
-
-    asyncio writes a sentence of its own into `strerror`. Errors of name resolution have negative numbers and
-    their own words.
-    """
-    number = error.errno or 0
-    if number <= 0:
-        return (error.strerror or str(error) or type(error).__name__).lower()
-    return _CAUSES.get(number) or os.strerror(number).lower()
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -169,36 +138,13 @@ def errors_in_one_line() -> Iterator[None]:
         leave_with_error(_explained(error))
 
 
-def leave_with_error(text: str) -> NoReturn:
-    """Print each line of an error to stderr and leave with exit code 2."""
-    level = _journal_level()
-    for line in text.splitlines():
-        click.echo(f"{level}sealgate: {coloured('error:', 'fail')} {line}", err=True)
-    raise click.exceptions.Exit(2)
-
-
-def _journal_level() -> str:
-    """Return what marks a line as an error where stderr is systemd's journal."""
-    if "JOURNAL_STREAM" not in os.environ:
-        return ""
-    from sealgate.admin.log import JOURNAL_LEVELS, is_journal
-
-    return JOURNAL_LEVELS["error"] if is_journal(sys.stderr, os.environ) else ""
-
-
-def leave(text: str) -> NoReturn:
-    """Print to stderr why what was asked for did not come about, and leave with exit code 1."""
-    click.echo(f"sealgate: {text}", err=True)
-    raise click.exceptions.Exit(1)
-
-
 def _explained_already() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
     from sealgate.config import ConfigError
-    from sealgate.gateway.journal import JournalError
-    from sealgate.gateway.keys.files import SecretError
-    from sealgate.gateway.platform.machine import StartError
+    from sealgate.keys.files import SecretError
+    from sealgate.machine.process import StartError
+    from sealgate.orders.journal import JournalError
 
     return ConfigError, SecretError, JournalError, StartError
 
@@ -261,22 +207,6 @@ def drop_unwritable_output() -> None:
             os.close(nowhere)
 
 
-def chosen_alias(config: "Config", alias: str | None) -> str:
-    """Return the alias that was given with --key, else the only one; leave with exit code 2 without it."""
-    if alias is not None:
-        return known_alias(config, alias)
-    if len(config.keys) > 1:
-        leave_with_error(f"there are several keys; choose one with --key: {', '.join(config.keys)}")
-    return next(iter(config.keys))
-
-
-def known_alias(config: "Config", alias: str) -> str:
-    """Return an alias that is one; leave with exit code 2 where it is not."""
-    if alias not in config.keys:
-        leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
-    return alias
-
-
 def found_venue(name: str) -> "Venue":
     """Return the venue of a name or of a file's path; leave with exit code 2 where there is none."""
     from sealgate.config.venues import parse_venue
@@ -285,19 +215,3 @@ def found_venue(name: str) -> "Venue":
         return parse_venue(name)
     except ValueError as error:
         leave_with_error(str(error))
-
-
-def checked_target(raw: str, prefix: str) -> "Target":
-    """Return a target that the gateway would send; leave with exit code 2 where it would not."""
-    from sealgate.core.target import parse_target
-    from sealgate.errors import Refusal
-
-    try:
-        return parse_target(raw, prefix)
-    except Refusal as refusal:
-        leave_with_error(f"{refusal.slug}: {refusal.detail} {refusal.advice}")
-
-
-def shortened(api_key: str) -> str:
-    """Return an API key's id as people tell it apart: its two ends."""
-    return api_key if len(api_key) <= 12 else f"{api_key[:4]}…{api_key[-4:]}"  # noqa: PLR2004 - no gain below

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.control import admin_address, own_address
-from sealgate.cli.frame import config_option, plain_cause
+from sealgate.cli.control import admin_address
+from sealgate.cli.frame import config_option
+from sealgate.machine.terminal import plain_cause
+from sealgate.observe.running import own_address
 
 if TYPE_CHECKING:
     from sealgate.config import Address

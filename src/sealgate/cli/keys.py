@@ -11,12 +11,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sealgate.cli.frame import config_option, shortened
-from sealgate.cli.key_reading import Account, KeysOptions, read_account
+from sealgate.cli.frame import config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config import load_config
-from sealgate.core.findings import Level, span
-from sealgate.core.key_records import KeyState, ListedKey
+from sealgate.diagnose.key_reading import Account, KeysOptions, read_account
+from sealgate.keys.key_records import KeyState, ListedKey
+from sealgate.machine.findings import Level, span
+from sealgate.machine.terminal import shortened
 
 _key_option = click.option(
     "--key", "alias", metavar="ALIAS", help="The key whose session is used.  [default: each that has one]"

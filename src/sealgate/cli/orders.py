@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import config_option, leave, leave_with_error
+from sealgate.cli.frame import config_option
+from sealgate.machine.terminal import leave, leave_with_error
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from sealgate.core.doubts import Doubt
-    from sealgate.gateway.journal.order_journal import OrdersInDoubt
+    from sealgate.orders.doubts import Doubt
+    from sealgate.orders.journal.order_journal import OrdersInDoubt
 
 _HEADINGS = (
     "request id",
@@ -50,7 +51,7 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all cannot be combined.")
     from sealgate.config import load_config
-    from sealgate.gateway.journal.order_journal import orders_in_doubt
+    from sealgate.orders.journal.order_journal import orders_in_doubt
 
     file = load_config(config_file).journal.file
     if file is None:
@@ -65,7 +66,7 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
 
 
 def _settle(in_doubt: "OrdersInDoubt", request_id: str | None, *, as_json: bool) -> str:
-    from sealgate.gateway.platform.system import System
+    from sealgate.machine.system import System
 
     chosen = in_doubt.doubts if request_id is None else _find(in_doubt.doubts, request_id)
     in_doubt.settle(chosen, int(System().wall() * 1000))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
-from sealgate.cli.frame import FiniteRange, leave_with_error, plain_cause, unused_config_option
+from sealgate.cli.frame import FiniteRange, unused_config_option
+from sealgate.machine.terminal import leave_with_error, plain_cause
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
 
 
 async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:
-    from sealgate.cli.loop import stop_event
+    from sealgate.machine.loop import stop_event
     from sealgate.sandbox.server import running_sandbox
 
     stop = stop_event(ends_on_hangup=True)

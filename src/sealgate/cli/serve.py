@@ -28,9 +28,9 @@ def command(
 ) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; it then answers what is in flight and exits with 0."""
     _import_structlog_alone()
-    from sealgate.cli.loop import run
-    from sealgate.cli.serving import serve
     from sealgate.config import load_config
+    from sealgate.machine.loop import run
+    from sealgate.server.serving import serve
 
     flags = {
         "listen.tcp": listen_tcp,

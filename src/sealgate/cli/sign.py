@@ -10,19 +10,21 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import checked_target, chosen_alias, config_option, leave_with_error
+from sealgate.cli.frame import config_option
 from sealgate.config import Config, load_config
 from sealgate.config.venues import DEFAULT_VENUE
-from sealgate.core.routes import METHODS
-from sealgate.core.target import Target
-from sealgate.core.validity import Nonces
-from sealgate.core.venues.templates import UnsignableError, names_in
-from sealgate.core.venues.venue import Venue
-from sealgate.gateway.journal.nonces import nonce_of_command
-from sealgate.gateway.keys.key import headers_in
-from sealgate.gateway.keys.parts import build_key
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.runtime.memory import nonces_place
+from sealgate.diagnose.arguments import checked_target, chosen_alias
+from sealgate.http.target import Target
+from sealgate.keys.key import headers_in
+from sealgate.keys.parts import build_key
+from sealgate.machine.system import System
+from sealgate.machine.terminal import leave_with_error
+from sealgate.orders.journal.nonces import nonce_of_command
+from sealgate.orders.validity import Nonces
+from sealgate.server.memory import nonces_place
+from sealgate.venues.routes import METHODS
+from sealgate.venues.templates import UnsignableError, names_in
+from sealgate.venues.venue import Venue
 
 HIDDEN = "(hidden)"
 _FORM = "application/x-www-form-urlencoded"

@@ -3,7 +3,7 @@
 import click
 
 from sealgate.cli.frame import Suggesting, unused_config_option
-from sealgate.gateway.platform.system import random_token
+from sealgate.machine.system import random_token
 
 
 @click.group("token", cls=Suggesting)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.control import admin_address, own_address
-from sealgate.cli.frame import config_option, leave, plain_cause
+from sealgate.cli.control import admin_address
+from sealgate.cli.frame import config_option
+from sealgate.machine.terminal import leave, plain_cause
+from sealgate.observe.running import own_address
 
 if TYPE_CHECKING:
     from sealgate.cli.top_screen import Inspector

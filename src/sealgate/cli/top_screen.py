@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
-from sealgate.core.findings import span
+from sealgate.machine.findings import span
 
 HINT = "r: latest requests   q: quit"
 _KEYS = "r: back   space: hold   b: next bot   o: next outcome   q: quit"

@@ -11,12 +11,12 @@ import click
 from sealgate.cli.frame import Suggesting, found_venue, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
-from sealgate.core.routes import Auth, Permission
-from sealgate.core.target import Target, parse_target
-from sealgate.core.venues.replies import Rule
-from sealgate.core.venues.scheme import KeyMaterial, Sealer
-from sealgate.core.venues.templates import UnsignableError
-from sealgate.core.venues.venue import Counter, Venue
+from sealgate.http.target import Target, parse_target
+from sealgate.venues.replies import Rule
+from sealgate.venues.routes import Auth, Permission
+from sealgate.venues.scheme import KeyMaterial, Sealer
+from sealgate.venues.templates import UnsignableError
+from sealgate.venues.venue import Counter, Venue
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _MANY = 8

@@ -1,10 +1,24 @@
-"""Configuration: TOML, environment and flags in, one frozen tree out.
+"""Settings in, one frozen tree out. `load_config` is the way in, `Config` what comes out.
 
-`load_config` is the only way in. The tree is validated whole, so that the gateway never meets a bad value
-later on, and it holds references to secrets, never secrets (gateway/keys/sources.py reads those). A setting
-that has no effect is not accepted.
+Pure:
+names  names, paths and API keys that users choose, and the characters they may have
 
-docs/configuration.md lists all settings.
+Shell:
+model        the tree: one model per table of the file; a new setting is a field here
+load         finds the file, reads the sources, checks the whole
+sources      the file, the environment, flags
+consistency  rules across tables
+problems     the errors of a configuration, one line each
+addresses    where to listen, where the exchange is
+quantities   sizes, times, amounts, lists
+references   where a secret is (`file:`, `env:`, …)
+files        files that the configuration names
+venues       the setting `venue`, and the files that come with the program
+venue_names  names that no venue has, and what to write instead
+settings     all settings as a flat list
+effective    each setting with its source: `config show`
+starter      the file that `config init` writes
+schema       the JSON Schema for editors
 """
 
 from sealgate.config.addresses import Address

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from sealgate.config.addresses import Address
 from sealgate.config.model import Config
-from sealgate.config.names import SettingPath
+from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
 from sealgate.config.problems import Problem
-from sealgate.core.outcome import STRANGER, STRANGERS_LABEL
-from sealgate.core.routes import RouteTable
+from sealgate.venues.routes import RouteTable
 
 
 def inconsistencies(config: Config) -> list[Problem]:

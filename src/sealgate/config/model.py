@@ -69,8 +69,8 @@ from sealgate.config.quantities import (
 )
 from sealgate.config.references import parse_reference
 from sealgate.config.venues import default_venue, filled, parse_venue
-from sealgate.core.limits.quotas import Quota
-from sealgate.core.venues.venue import Venue
+from sealgate.limits.quotas import Quota
+from sealgate.venues.venue import Venue
 
 Schema = dict[str, Any]
 

@@ -3,6 +3,9 @@
 import json
 import re
 
+# Who is no known bot: to people, and in the metrics, whose label is older. No bot may have these names.
+STRANGER, STRANGERS_LABEL = "stranger", "unknown"
+
 SettingPath = tuple[str | int, ...]
 
 PREFIX = "SEALGATE_"

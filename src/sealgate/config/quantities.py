@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sealgate.config.addresses import parse_host
 from sealgate.config.names import parse_name
-from sealgate.core.limits.quotas import Quota
+from sealgate.limits.quotas import Quota
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
 AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")

@@ -28,7 +28,7 @@ from sealgate.config.names import SettingPath
 from sealgate.config.quantities import parse_size
 from sealgate.config.references import parse_reference
 from sealgate.config.venues import is_file, parse_venue, venue_text
-from sealgate.core.venues.venue import Venue
+from sealgate.venues.venue import Venue
 
 ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
 

@@ -10,8 +10,8 @@ from itertools import groupby
 from sealgate.config.model import Config
 from sealgate.config.settings import ANY, Setting, all_settings, plain_value, toml_text
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
-from sealgate.core.routes import Auth
-from sealgate.core.venues.venue import Venue
+from sealgate.venues.routes import Auth
+from sealgate.venues.venue import Venue
 
 WIDTH = 100
 

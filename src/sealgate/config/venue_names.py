@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from sealgate.core import venues
+from sealgate import venues
 
-_FILE = Path(venues.__file__).parent / "other_names" / "names.toml"
+_FILE = Path(venues.__file__).parent / "other_names.toml"
 _ALIKE = 0.82  # a typo in a name of five letters; less is another name
 
 

@@ -9,15 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sealgate import venues
 from sealgate.config.files import expand_home
 from sealgate.config.names import SettingPath
 from sealgate.config.venue_names import explain
-from sealgate.core import venues
-from sealgate.core.venues.venue import Venue, read_venue
+from sealgate.venues.venue import Venue, read_venue
 
 DEFAULT_VENUE = "service"
 
-_FOLDER = Path(venues.__file__).parent
+_FOLDER = Path(venues.__file__).parent / "files"
 _NOWHERE = "https://venue.invalid"  # RFC 6761: nobody has this name
 _MOST_BYTES = 1024**2
 

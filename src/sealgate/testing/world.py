@@ -19,20 +19,20 @@ import pytest
 import structlog
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from sealgate.admin.log import log_requests
-from sealgate.cli.serving import running_with_admin
 from sealgate.config import ConfigError
 from sealgate.config.load import config_of
-from sealgate.core.clock import SystemClocks
 from sealgate.errors import Refusal
-from sealgate.gateway.journal.file import JournalError
-from sealgate.gateway.keys.sources import SecretError
-from sealgate.gateway.platform.machine import StartError
-from sealgate.gateway.platform.system import System
-from sealgate.gateway.runtime.gateway import Gateway
+from sealgate.keys.sources import SecretError
+from sealgate.machine.clocks import SystemClocks
+from sealgate.machine.process import StartError
+from sealgate.machine.system import System
+from sealgate.observe.log import log_requests
+from sealgate.orders.journal.file import JournalError
 from sealgate.sandbox.message import Reply, Request
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.system import System as SandboxHost
+from sealgate.server.gateway import Gateway
+from sealgate.server.serving import running_with_admin
 
 _READY_S = 10.0
 _ANSWER_S = 60.0  # for an answer of the thread: longer than any of them takes on a slow machine

@@ -1,1 +1,0 @@
-"""Readers of what the pipeline reports: log, metrics, health, status."""

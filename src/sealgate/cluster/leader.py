@@ -1,0 +1,210 @@
+"""The leader: one Pacer for the bots of all gateways, as a limit can only be learned from all of its use.
+
+It treats the claims of other gateways like its own: one queue, fair shares among all bots, cancels before all
+orders, one estimator, one scout after a pause. While nobody waits, members hold a few credits: permits that
+are already counted as sent, so that a request need not ask.
+
+A new leader first listens for a while, as members of the last one, or of none, report what they have sent.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sealgate.cluster.messages import Completion, Grant, Note, RejectedClaim
+from sealgate.limits import Limit
+from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.venues.routes import Lane
+
+_ALL = 1 << 62  # more than there are
+LISTENS_S = 0.5  # longer than members take to notice a new leader
+_LENT = 0.25  # of the smallest limit may be held as credits
+_FREELY = 256  # credits where no limit is known
+
+
+class Leader:
+    """The pacing for all. `hear` the members' notes, `advance`, then hand out `grants`."""
+
+    def __init__(
+        self,
+        settings: PacerSettings,
+        chance: Callable[[], float],
+        limits: Sequence[Limit],
+        opens_at: float,
+        at_a_time: int | None = None,
+    ) -> None:
+        self.pacer = Pacer(_unbounded(settings), chance)
+        if limits or at_a_time is not None:
+            self.pacer.believe(limits, at_a_time)
+        self.look_at = opens_at
+        self.grants: dict[str, Grant] = {}
+        self._opens_at = opens_at
+        self._is_open = False
+        self._has_news = False  # something that may let others go
+        self._spent: list[tuple[float, float]] = []
+        self._held: dict[str, dict[str, Claim]] = {}  # by member and name: waiting, or let go and not over
+        self._gone: set[str] = set()  # those let go, by the claims' ids here
+        self._unused: set[str] = set()  # credits
+        self._numbers = itertools.count(1)
+
+    def adopt(self, settings: PacerSettings) -> None:
+        """Go by other settings from now on."""
+        self.pacer.adopt(_unbounded(settings))
+
+    def receive(self, member: str, note: Note, now: float) -> None:
+        """Take in a note."""
+        self._has_news = True
+        if note.is_new:
+            self.forget(member, now)
+        held = self._held.setdefault(member, {})
+        for name in note.gone:
+            self._give_back(held, name)
+        for name, at in note.sent:
+            self._count_sent(held, name, at)
+        for completion in note.completed:
+            self._finish(held, completion)
+        self._count(note.spent, now)
+        for claim in note.waits:
+            self._give_up(held, claim.id, now)
+            self._enter(member, claim, now)
+        if note.wants:
+            self._lend(member, note.wants, now)
+
+    def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
+        """Let a claim of this very process go where nobody waits and there is room."""
+        inner = replace(claim, id=f"{member} {claim.id}")
+        if not self._opened(now) or not self.pacer.goes_at_once(inner, now):
+            return False
+        self._held.setdefault(member, {})[claim.id] = inner
+        self._gone.add(inner.id)
+        return True
+
+    def forget(self, member: str, now: float) -> None:
+        """Give up on what a member that is gone has left: what may have been sent stays counted."""
+        self._has_news = True
+        held = self._held.pop(member, {})
+        for name in list(held):
+            self._give_up(held, name, now)
+        self.grants.pop(member, None)
+
+    def members(self) -> tuple[str, ...]:
+        """Return who has written."""
+        return tuple(self._held)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether `advance` may have an effect."""
+        return self._has_news or now >= self.look_at
+
+    def advance(self, now: float) -> None:
+        """Grant what may go now; `look_at` is when to call again, at the latest."""
+        self._has_news = False
+        if not self._opened(now):
+            return
+        release = self.pacer.release(now)
+        for claim in release.go:
+            self._let_go(claim)
+        for rejection in release.rejected:
+            self._reject(rejection)
+        self.look_at = math.inf if release.look_again_at is None else release.look_again_at
+
+    def take_grant(self, member: str) -> Grant:
+        """Return what a member is granted since the last time."""
+        return self.grants.pop(member, Grant())
+
+    def _opened(self, now: float) -> bool:
+        """Return whether all who have something to say were heard; the first time, count it."""
+        if not self._is_open and now >= self._opens_at:
+            self._is_open = True
+            self.pacer.recall(sorted(self._spent))
+        return self._is_open
+
+    def _count(self, spent: list[tuple[float, float]], now: float) -> None:
+        if not self._is_open:
+            self._spent += [(now - age_s, cost) for age_s, cost in spent]
+        elif spent:  # the log goes on in order: it counts as sent now, which is on the safe side
+            self.pacer.recall([(now, sum(cost for _, cost in spent))])
+
+    def _enter(self, member: str, claim: Claim, now: float) -> None:
+        """Let it go, take it into the queue, or reject it.
+
+        Those alike stay apart here: which of them go along is for the member to say, as it has their bots.
+        """
+        inner = replace(claim, id=f"{member} {claim.id}", alike=None)
+        if self._is_open and self.pacer.goes_at_once(inner, now):
+            self._let_go(inner)
+        elif (rejection := self.pacer.enter(inner, now)) is not None:
+            self._reject(rejection)
+            return
+        self._held[member][claim.id] = inner
+
+    def _let_go(self, claim: Claim) -> None:
+        member, _, name = claim.id.partition(" ")
+        self._gone.add(claim.id)
+        self._grant(member).go.append(name)
+
+    def _reject(self, rejection: Rejection) -> None:
+        member, _, name = rejection.claim.id.partition(" ")
+        self._held[member].pop(name, None)
+        rejected = RejectedClaim(name, rejection.slug, rejection.detail, rejection.retry_after_s)
+        self._grant(member).rejected.append(rejected)
+
+    def _give_up(self, held: dict[str, Claim], name: str, now: float) -> None:
+        """Forget what a member had under a name, if anything: what may have been sent stays counted."""
+        claim = held.get(name)
+        if claim is not None and claim.id in self._gone and claim.id not in self._unused:
+            del held[name]
+            self._gone.remove(claim.id)
+            self.pacer.answered(claim, now, LimitReply(Fate.LOST))
+        else:
+            self._give_back(held, name)
+
+    def _give_back(self, held: dict[str, Claim], name: str) -> None:
+        if (claim := held.pop(name, None)) is not None:
+            self._gone.discard(claim.id)
+            self._unused.discard(claim.id)
+            self.pacer.leave(claim)
+
+    def _count_sent(self, held: dict[str, Claim], name: str, at: float) -> Claim | None:
+        """Count it from when its member sent it: the ways over Redis are none of the exchange's jitter."""
+        claim = held.get(name)
+        if claim is None or claim.id not in self._gone:
+            return None
+        self.pacer.sent(claim, at)
+        self._unused.discard(claim.id)
+        return claim
+
+    def _finish(self, held: dict[str, Claim], completion: Completion) -> None:
+        claim = self._count_sent(held, completion.name, completion.sent_at)
+        if claim is not None:
+            del held[completion.name]
+            self._gone.remove(claim.id)
+            self.pacer.answered(claim, completion.at, completion.reply)
+
+    def _lend(self, member: str, wants: int, now: float) -> None:
+        room = min(wants, self._lendable())
+        held = self._held[member]
+        for _ in range(room if self._is_open else 0):
+            name = f"+{next(self._numbers)}"
+            claim = Claim(f"{member} {name}", "", Lane.ORDER, now)
+            if not self.pacer.goes_at_once(claim, now):
+                return
+            held[name] = claim
+            self._gone.add(claim.id)
+            self._unused.add(claim.id)
+            self._grant(member).credits.append(name)
+
+    def _lendable(self) -> int:
+        """Return how many more credits one member may have: nobody gets what all the others need."""
+        least = min((limit.n for limit in self.pacer.limits), default=_FREELY / _LENT)
+        most = _LENT * least
+        return int(min(most - len(self._unused), max(1.0, most / max(1, len(self._held)))))
+
+    def _grant(self, member: str) -> Grant:
+        return self.grants.setdefault(member, Grant())
+
+
+def _unbounded(settings: PacerSettings) -> PacerSettings:
+    """Return them without a bound of the line: each member bounds its own."""
+    return replace(settings, queue=_ALL)

@@ -1,0 +1,264 @@
+"""One gateway among those that share a key: who leads, what to send and when, what to do without Redis.
+
+The shell asks `heartbeat_at`. When that time has come, it sends the `heartbeat` and calls `acknowledged` or
+`failed`; in between it passes messages to `receive`. Redis elects: the first heartbeat while no leader's
+lease runs makes its sender the leader.
+
+Each leader has an epoch of its own. What comes from an older epoch is void, and a member that learns of a new
+one reports everything again, so losing the leader, or all of Redis, costs at most one round.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sealgate.cluster.leader import LISTENS_S, Leader
+from sealgate.cluster.member_pacer import MemberPacer
+from sealgate.cluster.messages import (
+    Grant,
+    Message,
+    MessageError,
+    Note,
+    SharedLimit,
+    read_announcement,
+    read_message,
+    write_announcement,
+    write_grant,
+    write_note,
+)
+from sealgate.limits.status import SharingStatus
+
+MEMBER_LEASE_S = 6.0
+LEADER_LEASE_S = 1.5
+_RENEW_S = 2.0  # of a member that has nothing to tell
+_ANNOUNCE_S = 0.5  # a third of the leader's lease
+_SILENCE_S = 1.5  # without an announcement, after which a member looks for the leader
+_AGAIN_S = 0.25  # after a heartbeat that failed; shorter than a new leader listens
+_SAME_PAUSE_S = 0.002
+_MOST_EARLY_BYTES = 2 * 1024 * 1024  # kept for a leader that is not known yet: notes of twenty full queues
+_MESSAGE_BYTES = 1000  # that a message takes beside its text
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What a gateway sends: the rest of a pause, a note to the leader; as leader, announcement and grants."""
+
+    epoch: int
+    pause_s: float = 0.0
+    note: str = ""
+    announcement: str = ""
+    grants: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReply:
+    """What Redis replies: `members` to the leader, the last `announcement` to a member of another epoch."""
+
+    leader: str
+    epoch: int
+    pause_s: float
+    replicas: int
+    announcement: str = ""
+    members: tuple[str, ...] = ()
+
+
+class TooMuchError(Exception):
+    """Redis delivers more than gateways would send; keeping all of it would exhaust the memory."""
+
+
+class Member:
+    """The sharing of one key, seen by one gateway. `trouble` says why it goes alone, None while it shares."""
+
+    def __init__(self, pacer: MemberPacer, chance: Callable[[], float]) -> None:
+        self.pacer = pacer
+        self._chance = chance
+        self._epoch = 0
+        self._early: list[tuple[Message, int]] = []  # of an epoch to come, and the size of each
+        self._early_bytes = 0
+        self._early_before = 0  # how many of them came before the heartbeat under way
+        self._heartbeat_at = -math.inf  # at the latest
+        self._announce_at = math.inf
+        self._leader_seen_at = -math.inf
+        self._announced_until = -math.inf  # of the pause
+        self.trouble: str | None = "Redis was not reached yet"
+
+    @property
+    def replicas(self) -> int:
+        """How many gateways share the key, as far as is known."""
+        return self.pacer.common.replicas
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this gateway paces for all."""
+        return self.pacer.leader is not None
+
+    def status(self) -> SharingStatus:
+        """Return what there is to see."""
+        return SharingStatus(self.replicas, self.is_leader, self.trouble)
+
+    def heartbeat_at(self, now: float) -> float:
+        """Return when the next heartbeat is due."""
+        if self.trouble is not None:
+            return self._heartbeat_at
+        if self._paused_until() > self._announced_until + _SAME_PAUSE_S and self._paused_until() > now:
+            return now
+        if (leader := self.pacer.leader) is not None:
+            return now if leader.grants else min(self._heartbeat_at, self._announce_at)
+        ends = (self.pacer.outbox.due_at, self.pacer.credit_ends_at(), self._leader_seen_at + _SILENCE_S)
+        return min(self._heartbeat_at, *ends)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether this gateway leads and has a note of its own that it has not taken in yet."""
+        return self.is_leader and self.pacer.outbox.due_at < math.inf
+
+    def look_at(self) -> float:
+        """Return when `catch_up` is due, even if no message comes."""
+        return math.inf if self.pacer.leader is None else self.pacer.leader.look_at
+
+    def catch_up(self, now: float) -> None:
+        """As leader, take in this gateway's own note and grant what may go by now."""
+        leader, pacer = self.pacer.leader, self.pacer
+        if leader is None or not (self.is_behind or leader.is_due(now)):
+            return
+        leader.receive(pacer.name, pacer.outbox.take(), now)
+        leader.advance(now)
+        pacer.take_grant(leader.take_grant(pacer.name), now)
+        pacer.hold(leader.pacer.paused_until)
+
+    def heartbeat(self, now: float) -> Heartbeat:
+        """Return what to send to Redis now."""
+        self.pacer.return_credits(now)
+        self._early_before = len(self._early)
+        self._heartbeat_at = now + _RENEW_S
+        self._leader_seen_at = max(self._leader_seen_at, now - _SILENCE_S + _AGAIN_S)
+        leader, until = self.pacer.leader, self._paused_until()
+        pause_s = max(0.0, until - now) if until > self._announced_until + _SAME_PAUSE_S else 0.0
+        self._announced_until = max(self._announced_until, until)
+        if leader is None:
+            note = self.pacer.outbox.take() if self.trouble is None else Note()
+            text = write_note(note, self.pacer.name, self._epoch, now) if note else ""
+            return Heartbeat(self._epoch, pause_s, note=text)
+        grants = tuple((member, write_grant(grant, self._epoch)) for member, grant in leader.grants.items())
+        leader.grants.clear()
+        return Heartbeat(self._epoch, pause_s, announcement=self._announcement(leader, now), grants=grants)
+
+    def acknowledged(self, answer: HeartbeatReply, now: float) -> None:
+        """Take in the reply of Redis. Raises MessageError where the leader cannot be understood."""
+        self._hold(now + answer.pause_s if answer.pause_s else -math.inf)
+        if self.trouble is not None or answer.epoch != self._epoch:
+            self._begin(answer, now)
+        self._sort_early(now)
+        leader = self.pacer.leader
+        if leader is None:
+            self.pacer.know(replace(self.pacer.common, replicas=answer.replicas))
+            return
+        self.pacer.know(self._common(leader, answer.replicas, now))
+        for member in set(leader.members()) - set(answer.members) if answer.members else ():
+            leader.forget(member, now)
+
+    def failed(self, why: str, now: float) -> None:
+        """Go alone, and try again soon: Redis did not answer in time, or what came makes no sense."""
+        if self.trouble is None:
+            leader = self.pacer.leader
+            if leader is not None:
+                self.pacer.know(self._common(leader, self.replicas, now))
+            self.pacer.go_alone(now)
+            self.pacer.leader = None
+        self.trouble = why
+        self._early, self._early_bytes, self._early_before = [], 0, 0
+        self._epoch, self._announced_until = 0, -math.inf
+        self._heartbeat_at = now + _AGAIN_S
+
+    def receive(self, raw: str | bytes, now: float) -> None:
+        """Take in a message: for this gateway, or for all. Raises MessageError or TooMuchError."""
+        message = read_message(raw, now)
+        if message.pause_s:
+            self._hold(now + message.pause_s)
+        if self.trouble is not None:
+            return
+        if message.epoch > self._epoch:
+            self._keep(message, len(raw), now)
+        else:
+            self._obey(message, now)
+
+    def _keep(self, message: Message, size: int, now: float) -> None:
+        """Keep a message of an epoch to come until the next heartbeat tells of its leader."""
+        self._early.append((message, size + _MESSAGE_BYTES))
+        self._early_bytes += size + _MESSAGE_BYTES
+        self._heartbeat_at = now
+        if self._early_bytes > _MOST_EARLY_BYTES:
+            raise TooMuchError
+
+    def _sort_early(self, now: float) -> None:
+        """Obey what was kept of this epoch, after a heartbeat.
+
+        What was heard before it and is of a later epoch was made up: Redis counts up before anybody says so.
+        """
+        early, self._early = self._early, []
+        for index, (message, size) in enumerate(early):
+            if message.epoch <= self._epoch:
+                self._obey(message, now)
+            elif index >= self._early_before:
+                self._early.append((message, size))
+        self._early_before = 0
+        self._early_bytes = sum(size for _, size in self._early)
+
+    def _obey(self, message: Message, now: float) -> None:
+        leader, said = self.pacer.leader, message.said
+        if message.epoch != self._epoch:
+            return
+        if isinstance(said, Grant):
+            self.pacer.take_grant(said, now)
+        elif isinstance(said, Note) and leader is not None:
+            leader.receive(message.sender, said, now)
+        elif isinstance(said, SharedLimit) and leader is None:
+            self._leader_seen_at = now
+            self.pacer.know(replace(said, replicas=self.replicas))
+
+    def _paused_until(self) -> float:
+        leader = self.pacer.leader
+        return max(self.pacer.paused_until, leader.pacer.paused_until if leader else -math.inf)
+
+    def _hold(self, until: float) -> None:
+        self._announced_until = max(self._announced_until, until)
+        self.pacer.hold(until)
+
+    def _begin(self, answer: HeartbeatReply, now: float) -> None:
+        """Follow a new leader, which may be this gateway."""
+        known = self._handed_over(answer, now)
+        self._epoch, self._leader_seen_at, self.trouble = answer.epoch, now, None
+        self.pacer.leader = None
+        if answer.leader == self.pacer.name:
+            is_known = max(answer.replicas, self.replicas) > 1
+            opens_at = now + LISTENS_S if is_known else now
+            self.pacer.leader = Leader(
+                self.pacer.settings, self._chance, known.limits, opens_at, known.at_a_time
+            )
+            self.pacer.leader.pacer.hold(self.pacer.paused_until)
+            self._announce_at = now
+        self.pacer.know(known)
+        self.pacer.share(now)
+
+    def _handed_over(self, answer: HeartbeatReply, now: float) -> SharedLimit:
+        """Return what the last leader left, or what is known here. Raises MessageError."""
+        if answer.announcement:
+            try:
+                return replace(read_announcement(answer.announcement, now), replicas=answer.replicas)
+            except MessageError:
+                if answer.leader != self.pacer.name:
+                    raise  # the leader cannot be understood
+        common = self.pacer.common
+        return SharedLimit(
+            tuple(self.pacer.known()), common.statuses, common.at_a_time, replicas=answer.replicas
+        )
+
+    def _announcement(self, leader: Leader, now: float) -> str:
+        if now < self._announce_at:
+            return ""
+        self._announce_at = now + _ANNOUNCE_S
+        return write_announcement(self._common(leader, self.replicas, now), self._epoch, now)
+
+    def _common(self, leader: Leader, replicas: int, now: float) -> SharedLimit:
+        status = leader.pacer.status(now)
+        return SharedLimit(tuple(leader.pacer.limits), status.limits, status.at_a_time, replicas)

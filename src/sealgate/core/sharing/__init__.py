@@ -1,1 +1,0 @@
-"""One limit, several gateways: a leader paces for all, and the others hand their claims to it."""

@@ -1,1 +1,0 @@
-"""Venues: what an exchange is, as data: a TOML file each. The code knows their grammar and no exchange."""

@@ -1,0 +1,305 @@
+"""What can be seen on this machine alone: files and who may read them, secrets, addresses, open files."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import socket
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sealgate.config import Address, Config
+from sealgate.config.addresses import is_loopback
+from sealgate.config.names import PREFIX
+from sealgate.config.settings import toml_text
+from sealgate.config.starter import leftovers
+from sealgate.diagnose.diagnosis import Shape, shape_of
+from sealgate.diagnose.vetting import vet_descriptors, vet_disk, vet_own_certificate
+from sealgate.exchange.pool import ConnectionSlots
+from sealgate.keys.files import SecretError, wipe
+from sealgate.keys.key import SigningKey
+from sealgate.keys.parts import key_with, read_roster
+from sealgate.keys.sources import read_secret
+from sealgate.limits.memory import Snapshot, kept_in_words
+from sealgate.machine.findings import Finding, Level, fail, ok, warn
+from sealgate.machine.process import StartError, grantable
+from sealgate.machine.system import System, random_token
+from sealgate.orders.journal import JournalError
+from sealgate.orders.journal.file import check_way
+from sealgate.orders.journal.learned import UNREAD_FIX, look_into
+from sealgate.orders.journal.marks import LOST_FIX, WHAT_IS_LOST, Marks, places
+from sealgate.orders.journal.nonces import FAR_FIX, FAR_S
+from sealgate.orders.validity import Nonces
+from sealgate.request.rules import look_at_policy, policies
+from sealgate.server.memory import nonces_place, subject
+from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
+from sealgate.server.sockets import cannot_listen, check_admin, check_place
+from sealgate.server.tls import certificate_life
+
+_ADD, _SET = "add this to the configuration", "set this variable for the gateway"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A key that was read, and what its secret looks like."""
+
+    key: SigningKey
+    shape: Shape
+
+
+def found_wrong(area: str, text: str, level: Level = Level.FAIL) -> Finding:
+    """Return the line of an error whose text is `cause; fix`, or a cause alone.
+
+    Where a name that somebody chose has the mark in it, a file's say, it is in the cause.
+    """
+    cause, mark, fix = text.rpartition("; ")
+    return Finding(area, level, cause, fix) if mark else Finding(area, level, text)
+
+
+def look_at_file(file: Path | None) -> Iterator[Finding]:
+    """Yield what is wrong with who may write the configuration: it says where keys sign, and to whom."""
+    if file is None:
+        return
+    found = file.stat()
+    if found.st_mode & stat.S_IWOTH:
+        yield fail(
+            "configuration", f"everyone can write to {file}, and so choose the exchange", f"chmod 600 {file}"
+        )
+    elif found.st_uid not in (os.geteuid(), 0):
+        yield warn("configuration", f"{file} belongs to user {found.st_uid}", f"chown {os.geteuid()} {file}")
+
+
+def look_for_leftovers(config: Config) -> Iterator[Finding]:
+    """Yield what still stands as the starter file has it."""
+    for cause, fix in leftovers(config):
+        yield fail("configuration", cause, fix)
+
+
+def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known]) -> Iterator[Finding]:
+    """Read each key's secrets into `known`, and yield a line for each."""
+    for alias, key in config.keys.items():
+        area = f"keys.{alias}"
+        try:
+            known[alias] = found = _read_key(config, alias, environ)
+        except SecretError as error:
+            yield found_wrong(area, str(error))
+            continue
+        scheme = key.secret.partition(":")[0]
+        place = key.secret if scheme != "cmd" else "a program's output"
+        if odd := found.shape.oddity:
+            fix = "store the secret alone, as ASCII text, unless that is part of it"
+            yield warn(area, f"the secret from {place} {odd}", fix)
+        else:
+            private = ", by you alone" if scheme == "file" else ""
+            yield ok(area, f"the secret is readable from {place}{private}")
+
+
+def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
+    key = config.keys[alias]
+    secret = read_secret(key.secret, environ, config.cmd_env)
+    try:
+        return Known(key_with(config, alias, secret, environ), shape_of(secret, key.api_key))
+    finally:
+        wipe(secret)
+
+
+def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -> Iterator[Finding]:
+    """Yield whether the bots' tokens can be read. `file` is the configuration's."""
+    if not config.bots:
+        who = "every program on this machine" if config.listen.tcp else "every program of this user"
+        token = _beside(file, "grid.token")
+        make = f"(umask 077; sealgate token new > {shlex.quote(token)})"
+        fix = f"give each bot a token: run the first line, then {_ADD if file else _SET}"
+        lines = (make, *_to_paste(file, "bots.grid", "token", f"file:{token}"))
+        yield warn("bots", f"none configured: {who} may read and trade", fix, lines)
+        return
+    try:
+        read_roster(config, environ)
+    except SecretError as error:
+        yield found_wrong("bots", str(error))
+    else:
+        count = len(config.bots)
+        who = "1 bot configured; its" if count == 1 else f"{count} bots configured; their"
+        yield ok("bots", f"{who} credentials are readable")
+        yield from _short_tokens(config, environ)
+
+
+def look_at_policies(config: Config) -> Iterator[Finding]:
+    """Yield what each bot may order, and which routes that closes to it."""
+    for bot, policy in policies(config).items():
+        yield from look_at_policy(config, bot, policy)
+
+
+def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the bots whose tokens are shorter than random ones of this program, and so may be guessed."""
+    usual = len(random_token())
+    for name, bot in config.bots.items():
+        if bot.token is None:
+            continue
+        token = read_secret(bot.token, environ, config.cmd_env)
+        if len(token) < usual:
+            text = f"the token has {len(token)} characters; a random one has {usual}"
+            yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")
+        wipe(token)
+
+
+def look_at_certificate(config: Config) -> Iterator[Finding]:
+    """Yield whether the bots' address can speak TLS, where it should."""
+    if config.listen.tls_cert is None:
+        return
+    try:
+        life = certificate_life(config.listen)
+    except StartError as error:
+        yield found_wrong("listen.tls_cert", str(error))
+    else:
+        if life is None:
+            yield ok("listen.tls_cert", "the certificate matches its key")
+        else:
+            yield vet_own_certificate(*life, System().wall())
+
+
+def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:
+    """Yield whether each address can be had; a gateway that runs has them already."""
+    for setting, address in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
+        if address is not None:
+            yield (
+                ok(setting, f"{address} is in use by the running gateway")
+                if is_running
+                else _bindable(setting, address)
+            )
+    if not is_running:
+        yield from _look_at_sockets(config, environ)
+
+
+def _look_at_sockets(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is wrong with the place of a socket, and whether bots can have theirs."""
+    trouble = _trouble("admin.unix", lambda: check_admin(config.admin.unix, environ))
+    if trouble is not None:
+        yield trouble
+    if (place := config.listen.unix) is not None:
+        trouble = _trouble("listen.unix", lambda: check_place(place, "listen.unix"))
+        yield trouble or ok("listen.unix", f"{place} is free")
+
+
+def _trouble(setting: str, check: Callable[[], object]) -> Finding | None:
+    try:
+        check()
+    except (StartError, OSError) as error:
+        return found_wrong(setting, str(error))
+    return None
+
+
+def _bindable(setting: str, address: Address) -> Finding:
+    """Bind and let go, without listening: no bot must find this here."""
+    if address.port == 0:
+        return ok(setting, "a free port is chosen at each start")
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        for family, kind, _, _, where in found:
+            with closing(socket.socket(family, kind)) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(where)
+    except OSError as error:
+        return found_wrong(setting, str(asyncio.run(cannot_listen(address, setting, error))))
+    return ok(setting, f"{address} is free")
+
+
+def look_at_descriptors(config: Config) -> Iterator[Finding]:
+    """Yield whether the system grants as many open files as the bots may want."""
+    wanted = config.listen.max_connections
+    limit, room = grantable(wanted, ConnectionSlots(config.upstream.max_connections).all)
+    yield vet_descriptors(limit, room, wanted)
+
+
+def _beside(file: Path | None, name: str) -> str:
+    """Return the path of a file beside the configuration's, relative if both are in the working directory."""
+    folder = Path.cwd() if file is None else file.absolute().parent
+    return name if file is not None and folder == Path.cwd() else str(folder / name)
+
+
+def _to_paste(file: Path | None, table: str, name: str, value: str) -> tuple[str, ...]:
+    """Return the lines that make a setting: of the configuration file, or a variable if there is no file."""
+    if file is None:
+        return (f"{PREFIX}{table}__{name}".replace(".", "__").upper() + f"={value}",)
+    return f"[{table}]", f"{name} = {toml_text(value)}"
+
+
+def look_at_journal(
+    config: Config, environ: Mapping[str, str], learned: dict[str, Snapshot], configuration: Path | None
+) -> Iterator[Finding]:
+    """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
+    file = config.journal.file
+    if file is None:
+        text = "none: after a crash, nothing shows which orders were in flight, and halts are forgotten"
+        lines = _to_paste(configuration, "journal", "file", _beside(configuration, "journal.db"))
+        yield warn("journal", text, _ADD if configuration else _SET, lines)
+        return
+    try:
+        check_way(file)
+        lost = Marks(file, places(config, environ)).lost()
+        yield from _opened(config, file, learned) if file.exists() else _to_be_made(file, lost)
+    except JournalError as error:
+        yield found_wrong("journal", str(error))
+    finding = vet_disk(str(file.parent), shutil.disk_usage(file.parent).free, config.journal.max_size)
+    if finding is not None:
+        yield finding
+
+
+def _to_be_made(file: Path, lost: str | None) -> Iterator[Finding]:
+    if lost is not None:
+        yield warn("journal", f"{lost}, is missing: the next start forgets {WHAT_IS_LOST}", LOST_FIX)
+    elif os.access(file.parent, os.W_OK | os.X_OK):
+        yield ok("journal", f"{file} will be created at the first start")
+    else:
+        yield fail(
+            "journal", f"{file} cannot be created: its folder is not writable", "choose a writable path"
+        )
+
+
+def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
+    aliases = {subject(config, alias): alias for alias in config.keys}
+    insight = look_into(file, aliases, System().wall())
+    if insight is None:
+        yield ok("journal", f"{file} has an older format; the next start will convert it")
+        return
+    learned.update(insight.limits)
+    user = "a gateway is using it" if insight.is_in_use else "no gateway is using it"
+    if insight.in_doubt:
+        fix = "look each up at the exchange: sealgate orders"
+        yield warn("journal", f"{file} is intact; {user}; orders in doubt: {insight.in_doubt}", fix)
+    else:
+        yield ok("journal", f"{file} is intact; {user}; no orders are in doubt")
+    if insight.unread:
+        keys = ", ".join(aliases[one] for one in insight.unread)
+        text = f"the learned limits of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
+        yield warn("journal", text, UNREAD_FIX)
+    for alias in config.keys:
+        nonces = Nonces(config.venue.signing.nonce, str)
+        mark = insight.nonces.get(nonces_place(config, alias), 0)
+        if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(System().wall() * 1000))) > FAR_S:
+            text = f"the nonces of {alias} are reserved up to {ahead_s:.0f} s ahead of this host's time"
+            yield warn("journal", text, FAR_FIX)
+
+
+def remembered_limits(config: Config, learned: Mapping[str, Snapshot]) -> Iterator[Finding]:
+    """Yield the limits that the journal remembers of each key, in words."""
+    for alias in config.keys:
+        for words in kept_in_words(learned.get(subject(config, alias), []), 0.0):
+            yield ok("limits", f"keys.{alias}: {words} (from the journal)")
+
+
+def look_at_reach(config: Config) -> Iterator[Finding]:
+    """Yield what an address for other machines lacks: encryption, and a name that they may use."""
+    listen = config.listen
+    if listen.tcp is None or listen.tcp.is_loopback:
+        return
+    if listen.tls_cert is None:
+        yield warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
+    if all(is_loopback(host) for host in listen.hosts):
+        text = (
+            "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421"
+        )
+        yield warn("listen.hosts", text, "add the host name that those bots use")

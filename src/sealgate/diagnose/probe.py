@@ -1,0 +1,218 @@
+"""Reads that commands send, past the line of the gateway."""
+
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from sealgate.config import Config
+from sealgate.diagnose.schemes import (
+    End,
+    Probe,
+    ProbeResult,
+    SearchEnd,
+    Verdict,
+    judge_signature,
+    make_plan,
+    next_step,
+    pause_s,
+    tells_encoding,
+)
+from sealgate.exchange.answer import Answer
+from sealgate.exchange.clock import Sample, ServerClock
+from sealgate.exchange.clock_keeper import date_in, time_in
+from sealgate.exchange.destination import destination_of
+from sealgate.exchange.failure import Failure
+from sealgate.exchange.pool import Upstream
+from sealgate.http.headers import content_length
+from sealgate.http.target import parse_target
+from sealgate.keys.key import STATES_LENGTH, headers_in
+from sealgate.keys.parts import build_candidates
+from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
+from sealgate.limits.limit_reply import limit_reply
+from sealgate.machine.findings import error_words
+from sealgate.machine.system import System
+from sealgate.venues.replies import Verdict as ReplyVerdict
+from sealgate.venues.routes import Lane
+from sealgate.venues.scheme import Signed
+from sealgate.venues.server_time import UnreadableTimeError, stated_time
+
+_FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
+
+
+class CommandClock:
+    """What a command knows of the time. `field` is where a reply of `/time` has it, as in `TimeSource`."""
+
+    def __init__(self, field: str, system: System) -> None:
+        self._field = field
+        self._system = system
+        self._clock = ServerClock()
+
+    def take(self, answer: Answer, sent: float) -> None:
+        """Take in a reply of `/time` that just came. Raises UnreadableTimeError."""
+        received = self._system.now()
+        found = time_in(answer, self._field)
+        self._clock = self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+
+    def take_date(self, answer: Answer, sent: float) -> bool:
+        """Take in the `Date` of a reply that just came, true to half a second; return whether it has one."""
+        seconds = date_in(answer)
+        if seconds is not None:
+            self._clock = self._clock.observe(Sample(sent, self._system.now(), seconds, 1.0))
+        return seconds is not None
+
+    def refused(self, verdict: ReplyVerdict, sent: float) -> None:
+        """Take in what a refusal for the timestamp that just came states, if it does."""
+        stated = stated_time(verdict.found.get("server_time", ""))
+        if stated is not None:
+            self._clock = self._clock.observe(Sample(sent, self._system.now(), stated))
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the exchange's time is known."""
+        return self._clock.is_synced
+
+    def error_s(self) -> float:
+        """Return how far off it can be, infinite where it is not known."""
+        return self._clock.error(self._system.now())
+
+    def offset_s(self) -> float:
+        """Return the exchange's time minus this host's."""
+        return self.server_now() - self._system.wall()
+
+    def timestamp_ms(self, now: float) -> int:
+        """Return the timestamp to sign with at `now`, a reading of the host's clock."""
+        return self._clock.timestamp_ms(now) if self.is_synced else int(self._system.wall() * 1000)
+
+    def server_now(self) -> float:
+        """Return the exchange's time in epoch seconds."""
+        now = self._system.now()
+        return now + self._clock.bounds(now).middle if self.is_synced else self._system.wall()
+
+
+@contextlib.asynccontextmanager
+async def direct_upstream(config: Config) -> AsyncIterator[Upstream]:
+    """Hold a connection to the exchange as long as the block lasts."""
+    upstream = Upstream(destination_of(config))
+    try:
+        yield upstream
+    finally:
+        await upstream.close()
+
+
+async def read(
+    upstream: Upstream, target: str, fields: bytes = b"", body: bytes = b"", method: str = "GET"
+) -> Answer | Failure:
+    """Send one read, once, and return its reply. `target` has the prefix, `fields` are whole header lines.
+
+    Of a reply too large to be held the first part is returned.
+    """
+    timeout_s = upstream.destination.total_timeout_s
+    connection = await upstream.connect(Lane.READ, timeout_s)
+    if isinstance(connection, Failure):
+        return connection
+    length = content_length(len(body)) if body or method in STATES_LENGTH else b""
+    request = b"".join((upstream.head(method, target), length, fields, b"\r\n", body))
+    answer = await connection.exchange(request, timeout_s, is_head=False)
+    if isinstance(answer, Answer) and answer.remainder is not None:
+        answer.remainder.abandon()
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """What is read, and how fast. `path` has the prefix and no query; `spacing_s` is between two requests."""
+
+    alias: str
+    path: str
+    query: str
+    spacing_s: float
+    method: str = "GET"
+
+    def target(self, *, has_query: bool) -> str:
+        """Return the request target."""
+        return f"{self.path}?{self.query}" if has_query else self.path
+
+
+class Discovery:
+    """One search. Raises SecretError. `clock_trouble` says why the exchange's time is not known, if so.
+
+    It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
+    """
+
+    def __init__(self, config: Config, spec: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
+        self._config = config
+        self._spec = spec
+        self._system = system
+        self._keys = build_candidates(config, spec.alias, environ)
+        venue = config.venue
+        self.plan = make_plan(
+            {way.secret_is for way, _ in self._keys},
+            Way(Encoding(venue.signing.encoding), SecretIs(venue.signing.secret)),
+            SignedTarget.PATH_AND_QUERY if venue.signs_query else SignedTarget.PATH,
+        )
+        self._clock = CommandClock(config.clock.field, system)
+        self.clock_trouble: str | None = None
+
+    async def run(self, upstream: Upstream) -> AsyncIterator[ProbeResult | SearchEnd]:
+        """Send one read after the other, and yield what came of each; the last is the finding."""
+        trouble = await self._sync(upstream)
+        if trouble is not None:
+            yield trouble
+            return
+        heard: list[ProbeResult] = []
+        while True:
+            step = next_step(self.plan, heard)
+            if isinstance(step, SearchEnd):
+                yield step
+                return
+            await self._system.sleep(pause_s(heard, self._spec.spacing_s))
+            heard.append(await self._ask(upstream, step))
+            yield heard[-1]
+
+    def offset_s(self) -> float | None:
+        """Return how far the exchange's clock is ahead of this host's, None where its time is not known."""
+        return self._clock.offset_s() if self._clock.is_synced else None
+
+    async def _sync(self, upstream: Upstream) -> SearchEnd | None:
+        """Take the exchange's time; return why it makes no sense to go on."""
+        sent = self._system.now()
+        answer = await read(upstream, self._config.clock.path)
+        if isinstance(answer, Failure):
+            return SearchEnd(End.UNREACHABLE, answer.detail)
+        if judge_signature(answer.status, answer.verdict, upstream.judge) is Verdict.LIMITED:
+            return SearchEnd(End.LIMITED, self._words(answer))
+        try:
+            self._clock.take(answer, sent)
+        except UnreadableTimeError as error:
+            self.clock_trouble = f"{self._config.clock.path}: {error}"
+        return None
+
+    async def _ask(self, upstream: Upstream, probe: Probe) -> ProbeResult:
+        target = parse_target(self._spec.target(has_query=probe.has_query), self._config.upstream.prefix)
+        body = _FALSE_BODY if probe.is_false else b""
+        sealer = self._keys[probe.way, probe.target].sealer
+        sent = self._system.now()
+        # Some milliseconds back where the signature of now could be read in another encoding, too.
+        stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
+        tries = (sealer.sign(stamp, b"", self._spec.method, target, body) for stamp in stamps)
+        signed = next(one for one in tries if tells_encoding(probe.way.encoding, _signature(one)))
+        answer = await read(upstream, signed[1], signed[0], method=self._spec.method)
+        if isinstance(answer, Failure):
+            verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
+            return ProbeResult(probe, verdict, answer.detail)
+        verdict = judge_signature(answer.status, answer.verdict, upstream.judge)
+        if verdict is Verdict.CLOCK:
+            self._clock.refused(answer.verdict, sent)
+        limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
+        return ProbeResult(probe, verdict, self._words(answer), limit.retry_after_s)
+
+    def _words(self, answer: Answer) -> str:
+        return error_words(
+            answer.status, answer.verdict.words, (self._config.keys[self._spec.alias].api_key,)
+        )
+
+
+def _signature(signed: Signed) -> str:
+    """Return the signature, which is the last of the headers."""
+    return list(headers_in(signed).values())[-1]

@@ -1,0 +1,16 @@
+"""One exchange: its clock, the connections to it, and what comes back on them.
+
+Pure:
+clock             the exchange's clock as an interval, when to sample it, and jumps of this host's
+idle_connections  how long an idle connection may still carry an order
+failure           how an attempt that brought no whole reply failed
+refused_reads     why a read that needs no key is refused
+
+Shell:
+kept_clock    the time as the pipeline reads it
+clock_keeper  asks `/time` again and again
+destination   address, TLS, and faults of connections in words
+pool          the connections
+connection    one connection: one request at a time
+answer        the reply, held or streamed
+"""

@@ -1,1 +1,0 @@
-"""The exchange's time, kept by samples of it."""

@@ -1,1 +1,0 @@
-"""Where bots and commands come in: addresses, sockets, certificates."""

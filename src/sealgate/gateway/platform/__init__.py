@@ -1,1 +1,0 @@
-"""The machine: clock and chance, timers, tasks, descriptors."""

@@ -1,1 +1,0 @@
-"""One request, from its head to its record."""

@@ -1,1 +1,0 @@
-"""The parts put together, started, reloaded, stopped."""

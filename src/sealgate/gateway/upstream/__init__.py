@@ -1,1 +1,0 @@
-"""The connections to the exchange, and what comes back on them."""

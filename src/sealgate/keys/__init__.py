@@ -1,0 +1,16 @@
+"""API keys: secrets and where they are kept, what signs with them, and what the exchange says of them.
+
+Pure:
+key           a key that signs
+ways          the kinds of signature that a `[signing]` table can describe
+bot           a client of the gateway
+secret_forms  what a text stored as a secret looks like
+key_records   the exchange's list of keys
+key_audit     what is wrong with the keys of an account
+
+Shell:
+parts    from the configuration to keys and bots: secrets are read here, once
+sources  `file:`, `env:`, `cmd:`, `systemd:`, `keyring:`
+files    whose file a secret must be
+watch    notices that a secret file has changed
+"""

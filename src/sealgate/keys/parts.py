@@ -1,0 +1,212 @@
+"""From the configuration to what takes secrets to make: they are read here, once.
+
+They leave as HMAC states and digests.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sealgate.config import Config
+from sealgate.config.addresses import check_redis_url, is_redis_url
+from sealgate.config.venues import is_scheme_open
+from sealgate.keys.bot import Bot
+from sealgate.keys.key import Secret, SigningKey
+from sealgate.keys.secret_forms import not_a_secret, not_a_token
+from sealgate.keys.sources import SecretError, read_secret, wipe
+from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
+from sealgate.venues.routes import Permission
+from sealgate.venues.venue import KeyMaterial, Venue
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Bots by the SHA-256 of their token, by uid, by name; and who is local where there are no bots.
+
+    `named` are all of them, for the names in client certificates.
+    """
+
+    tokens: Mapping[bytes, Bot]
+    users: Mapping[int, Bot]
+    named: Mapping[str, Bot]
+    local_users: frozenset[int] | None
+
+
+def read_roster(config: Config, environ: Mapping[str, str]) -> Roster:
+    """Return the bots of the configuration. Raises SecretError where a token cannot be had."""
+    named = {name: _bot(config, name) for name in config.bots}
+    users = {bot.uid: named[name] for name, bot in config.bots.items() if bot.uid is not None}
+    return Roster(_read_tokens(config, named, environ), users, named, _local_users(config))
+
+
+def _bot(config: Config, name: str) -> Bot:
+    settings = config.bots[name]
+    return Bot(name, config.keys_of(name), frozenset(map(Permission, settings.may)), settings.weight)
+
+
+def _read_tokens(config: Config, named: Mapping[str, Bot], environ: Mapping[str, str]) -> dict[bytes, Bot]:
+    tokens: dict[bytes, Bot] = {}
+    for name, settings in config.bots.items():
+        if settings.token is None:
+            continue
+        digest = _digest(settings.token, environ, config.cmd_env)
+        if digest in tokens:
+            cause = f"the bots {tokens[digest].name} and {name} have the same token"
+            raise SecretError(settings.token, cause, "give each its own")
+        tokens[digest] = named[name]
+    return tokens
+
+
+def _digest(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str]) -> bytes:
+    token = read_secret(reference, environ, cmd_env)
+    try:
+        if (fault := not_a_token(token)) is not None:
+            raise SecretError(reference, *fault)
+        return hashlib.sha256(token).digest()
+    finally:
+        wipe(token)
+
+
+def _local_users(config: Config) -> frozenset[int] | None:
+    """Where the socket lets a group in, its mode decides who is local."""
+    return frozenset({os.geteuid(), 0}) if config.listen.unix_mode == "0600" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What takes reading files to make. `ca_digest` is of the content of `upstream.ca_file`."""
+
+    roster: Roster
+    keys: Mapping[str, SigningKey]
+    ca_digest: bytes
+    redis: Secret | None = None
+
+
+def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
+    """Read all files. Raises SecretError, OSError; blocks, so that a running gateway calls it in a thread."""
+    keys = {alias: build_key(config, alias, environ) for alias in config.keys}
+    ca_file = config.upstream.ca_file
+    certificates = b"" if ca_file is None else ca_file.read_bytes()
+    return Parts(
+        read_roster(config, environ),
+        keys,
+        hashlib.sha256(certificates).digest(),
+        read_redis(config.limits.redis, environ, config.cmd_env),
+    )
+
+
+def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> SigningKey:
+    """Read a key's secrets. Raises SecretError."""
+    secret = read_secret(config.keys[alias].secret, environ, config.cmd_env)
+    try:
+        return key_with(config, alias, secret, environ)
+    finally:
+        wipe(secret)
+
+
+def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> SigningKey:
+    """Make a key of its secret, which the caller wipes. Raises SecretError."""
+    key = config.keys[alias]
+    material = _material(config, alias, secret, environ)
+    session = read_session(key.session, environ, config.cmd_env) if key.session else None
+    return _key(config, config.venue, material, alias, session)
+
+
+def _material(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> KeyMaterial:
+    key = config.keys[alias]
+    fault = not_a_secret(secret, {one: other.api_key for one, other in config.keys.items()})
+    if fault is not None:
+        raise SecretError(key.secret, *fault)
+    passphrase = read_passphrase(key.passphrase, environ, config.cmd_env) if key.passphrase else ""
+    return KeyMaterial(key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms))
+
+
+def _key(
+    config: Config, venue: Venue, material: KeyMaterial, alias: str, session: Secret | None = None
+) -> SigningKey:
+    key = config.keys[alias]
+    try:
+        sealer = venue.sealer(material, str(config.base_url))
+    except ValueError as error:
+        raise SecretError(key.secret, str(error), _fix_of_form(config)) from None
+    is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.needs("timestamp")
+    has_fence = venue.states_window or is_set
+    return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session, has_fence)
+
+
+def _fix_of_form(config: Config) -> str:
+    if is_scheme_open(config.venue) or config.signing.secret_is is not None:
+        return "correct the secret or signing.secret_is"
+    return f"copy it again, complete and as the exchange shows it: {config.venue.title} decodes it"
+
+
+def build_candidates(
+    config: Config, alias: str, environ: Mapping[str, str]
+) -> dict[tuple[Way, SignedTarget], SigningKey]:
+    """Return a key for each way to sign that its secret allows, all else being as configured.
+
+    Raises SecretError where the secret cannot be had.
+    """
+    secret = read_secret(config.keys[alias].secret, environ, config.cmd_env)
+    keys: dict[tuple[Way, SignedTarget], SigningKey] = {}
+    try:
+        material = _material(config, alias, secret, environ)
+        for encoding, secret_is, target in itertools.product(Encoding, SecretIs, SignedTarget):
+            venue = config.venue.overridden(
+                encoding=encoding,
+                secret=secret_is,
+                signs_query=target is SignedTarget.PATH_AND_QUERY,
+            )
+            with contextlib.suppress(SecretError):  # the secret cannot be this
+                keys[Way(encoding, secret_is), target] = _key(config, venue, material, alias)
+    finally:
+        wipe(secret)
+    return keys
+
+
+def read_passphrase(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> str:
+    """Read what a venue wants beside a secret. Raises SecretError."""
+    text = _text(reference, environ, cmd_env, "utf-8")
+    if not text or not text.isprintable():
+        raise SecretError(reference, "a passphrase must be printable text", "store it again")
+    return text
+
+
+def read_session(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> Secret:
+    """Read a session token. Raises SecretError."""
+    token = _text(reference, environ, cmd_env, "ascii")
+    if not token.isprintable() or not token or " " in token:
+        raise SecretError(
+            reference, "a session token must be printable ASCII without spaces", "store it again"
+        )
+    return Secret(token)
+
+
+def _text(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str], encoding: str) -> str:
+    """Read a secret that is text, "" where it is none."""
+    buffer = read_secret(reference, environ, cmd_env)
+    try:
+        return buffer.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+    finally:
+        wipe(buffer)
+
+
+def read_redis(setting: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> Secret | None:
+    """Return the URL of the Redis that is set, None where none is. Raises SecretError."""
+    if not setting or is_redis_url(setting):
+        return Secret(setting) if setting else None
+    url = read_secret(setting, environ, cmd_env)
+    try:
+        text = url.decode("ascii")
+        check_redis_url(text)
+    except ValueError:
+        fix = 'store "redis://:PASSWORD@HOST:PORT/0" there'
+        raise SecretError(setting, "it does not hold a Redis URL", fix) from None
+    finally:
+        wipe(url)
+    return Secret(text)

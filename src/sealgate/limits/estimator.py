@@ -1,0 +1,512 @@
+"""The estimator of one key's limits: it hears of every request, and says when the next one may go.
+
+1. A limiter refuses when it is full, so whatever its kind, one number was the same at every refusal: how
+   full it was, its level.
+2. A 429 and whatever follows until a scout is accepted is one event: it began when the limiter was full, and
+   the limiter gave way between two known moments; stated waits that contradict each other say nothing, and
+   after two such events no stated wait does; nor does a ban, which is a punishment (`throttle.py`).
+3. The level of a window of any length lies between two counts, one for each of those moments; the less is
+   known about the moment, the further apart they are and the less they prove.
+4. The hypothesis that is believed is the one whose level was the same at the last events, six at the most
+   (`fit.py`): a window, a bucket, a cap on concurrent requests (a window as long as a round trip, counted by
+   what is in flight), and from three events on separate windows for reads and for everything else, a window
+   in which everything else costs more than a read, or two windows.
+5. Agreement is a likelihood: no event adds more to it than a bound, so that neither a ban nor another user
+   of the limit can outweigh the rest, nor more than the level moved by since the event before, as what is
+   nearly full all the time is full at a refusal by chance; what is not believed yet pays for parameters
+   beyond those of one window or bucket: a cap half of what one event can add, costs and separate windows as
+   much as one, two windows as much as two.
+6. Whatever was accepted between two events counts against every limit that would not have allowed it.
+7. To its agreement a hypothesis adds the logarithm of the rate that it allows, so that the least restrictive
+   of equals wins, a little if it is the one that is believed, and more if all its numbers and windows are
+   such as people publish, unless it limits one class alone.
+8. If the last two or three events alone are explained clearly better, the limit changed before them; if the
+   last level is off, a higher one is the limit, and a lower one has the median of the last three believed,
+   or the lower of two.
+9. While nobody waits, a request goes at once if it fits into every window; once somebody has to wait,
+   requests go at an even pace, slower where a window is nearly used up, until one comes to a free turn: that
+   nobody waits for the length of a trip, as after reads that went as one, does not end it; a flood waits
+   before a long window is full, so that no cancel has to wait for its end; and a learned limit that was
+   refused less than three times, or not for a while, holds nobody for long, as a 429 costs less than that.
+10. The pace is `low`, which is believed to hold; `high` is the most that the events allow, infinite where
+    they say nothing above `low`.
+11. A step up, towards the middle of the two or beyond an exact `low`, is carried by reads (by all others
+    where no read came), never closer together than its rate says; what went and held becomes `low`.
+12. A step needs a budget, which accepted requests fill and events empty, the less the further apart the two
+    are; none begins when four refusals came within ten seconds, and beyond what is exact a step waits until
+    the standstill of the last event was a small part of the time.
+13. A pace that was refused while somebody waited is lowered by a small step, doubled each time in a row, if
+    it had held and the limiter soon gave way, or if its numbers still look published; otherwise, and the
+    third time in a row, it becomes what the events say or, where that is no lower, the middle of it and of
+    what was delivered, but at least half; a break lets the limiter drain.
+14. A cap is raised one by one after a long time without a refusal, until the next one.
+15. A published limit is kept to and never exceeded: where it is refused, somebody else uses it, and its pace
+    alone is lowered, then searched up to what is published; a remainder that a reply states holds until its
+    reset; a limit that a reply states is ignored once much more was accepted in its window.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sealgate.limits.claims import Claim
+from sealgate.limits.fit import Fit, Hypothesis, Observation, observe
+from sealgate.limits.limit import ALL, FEW, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
+from sealgate.limits.quotas import Quota
+from sealgate.limits.round_trips import RoundTrips
+from sealgate.limits.sent_log import SentLog, Tally
+from sealgate.limits.throttle import ThrottleEvent
+from sealgate.venues.routes import Lane
+
+HORIZON_S = 3600.0  # the longest window that is learned
+KEPT = 6  # events that are explained together: three of reads and three of orders, where they are apart
+BUDGET = 3.0  # refusals that a search may cost in a row
+PER_ACCEPTED = 0.002  # of a refusal: what one accepted request adds to the budget
+NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
+FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what NEAR takes for one rate
+FULL = 0.8  # of a limit that is believed: refused with less, it was another
+LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may stay unnoticed
+STILL = 0.02  # of the time, for which a search may stand still
+MOST_STATED = 8  # windows that header fields may publish
+REFUTED = 3.0  # times a stated limit: no window or bucket admits more than twice its number in one window
+LIES = 2  # stated waits that contradict others, after which they are obeyed and not learned from
+
+_AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
+_MANY = 4  # of them: nothing is tried then
+_SURE = 1.5  # times the spread of the round trips: hardly ever exceeded
+
+
+class Step(NamedTuple):
+    """What would be tried next: a rate, in so many seconds and after so many acceptances at the least."""
+
+    rate: float
+    in_s: float
+    accepted: int
+
+
+class _Count(NamedTuple):
+    """What is left of one of the upstream's own counts until then, by its latest reply."""
+
+    left: float
+    until: float
+
+
+class LimitEstimator:
+    """The limits of one key, learned and published, and everything that was sent under them."""
+
+    def __init__(self, known: tuple[Quota, ...] = ()) -> None:
+        self.log = SentLog(HORIZON_S)
+        self.limits = [self._published(one) for one in known]
+        self._known = tuple(self.limits)
+        self.at_a_time: int | None = None  # the cap on concurrent requests, None if there is none
+        self._in_flight: dict[str, tuple[float, int]] = {}  # when each was sent, and beside how many others
+        self._peak = 0  # in flight at an acceptance since the last event
+        self._trips = RoundTrips()
+        self._observations: deque[Observation] = deque(maxlen=KEPT)
+        self._event: ThrottleEvent | None = None
+        self._budget = BUDGET
+        self._lies = 0
+        self._last = self._refused_at = -math.inf  # when something was sent, and when something was refused
+        self._proves_from = -math.inf  # when a pace that holds has held for as long as the last event took
+        self.calm = 0  # accepted since the last event
+        self._falls = 0  # how often in a row a pace was refused
+        self._resumed_at = -math.inf  # when the last event was over
+        self._recent_refusals: deque[float] = deque(maxlen=_MANY)
+        self._counts: dict[str, _Count] = {}
+        self._refuted: deque[str] = deque(maxlen=MOST_STATED)  # names of stated limits that are not the key's
+
+    def believe(self, limits: Sequence[Limit], at_a_time: int | None = None) -> None:
+        """Go by these limits from now on, as restored from memory or handed over."""
+        self.limits, self.at_a_time = list(limits), at_a_time
+
+    def next_step(self, limit: Limit, now: float) -> Step | None:
+        """Return what would be tried next to learn more of a limit; None if nothing would."""
+        if limit.low >= limit.most / 1.001:
+            return None
+        missing = max(0.0, self._step_cost(limit) - self._budget)
+        return Step(limit.next_rate(), max(0.0, limit.next_at - now), math.ceil(missing / PER_ACCEPTED))
+
+    def publish(self, known: tuple[Quota, ...]) -> None:
+        """Go by other published limits from now on; without any, by what was learned."""
+        self._known = tuple(map(self._published, known))
+        self.limits = [*self._known] or [limit for limit in self.limits if limit.most == math.inf]
+
+    def stated(self, quotas: tuple[Quota, ...], now: float) -> None:
+        """Take in what the header fields of a reply say: it overrides what was inferred.
+
+        A limit of which the exchange itself accepted several times as much is not the key's: it is of a path,
+        say. That and what is left of it are ignored from then on.
+        """
+        for quota in quotas:
+            if quota.name not in self._refuted and self._is_refuted(quota, now):
+                self._refuted.append(quota.name)
+        quotas = tuple(quota for quota in quotas if quota.name not in self._refuted)
+        for quota in quotas:
+            if quota.window_s < math.inf:
+                self._take_published(quota)
+        counts = {name: count for name, count in self._counts.items() if count.until > now}
+        # Several of one name: the smallest remainder counts.
+        for quota in sorted(quotas, key=lambda one: math.inf if one.left is None else one.left, reverse=True):
+            if quota.left is not None and quota.reset_s is not None:
+                # Of what is in flight nobody knows whether this reply counts it: it does not.
+                counts[quota.name] = _Count(quota.left - len(self._in_flight), now + quota.reset_s)
+        self._counts = dict(sorted(counts.items(), key=lambda item: item[1].left)[:MOST_STATED])
+
+    def forget_counts(self) -> None:
+        """Forget what replies said is left."""
+        self._counts = {}
+
+    def _is_refuted(self, quota: Quota, now: float) -> bool:
+        """Return whether clearly more was accepted in its window than a stated limit grants."""
+        since = next((at for at, _ in self._in_flight.values()), math.inf)  # from then on nobody knows
+        accepted = self.log.all.count(now - quota.window_s, math.nextafter(since, -math.inf))
+        return accepted > REFUTED * quota.n
+
+    def _take_published(self, quota: Quota) -> None:
+        if any((one.most, one.window) == (quota.n / quota.window_s, quota.window_s) for one in self.limits):
+            return
+        published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
+        if len(published) >= MOST_STATED:  # whoever writes another window each time means none of them
+            published = [one for one in published if one in self._known]
+        self.limits = sorted([*published, self._published(quota)], key=lambda one: one.window)
+
+    def _published(self, quota: Quota) -> Limit:
+        self.log.reach(quota.window_s, quota.n)
+        rate = quota.n / quota.window_s
+        return Limit(quota.n, quota.window_s, rate, rate, most=rate)
+
+    @property
+    def needs_scout(self) -> bool:
+        """Whether nothing was accepted since the last 429."""
+        return self._event is not None
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether a step above the pace is being tried."""
+        return any(limit.tried is not None for limit in self.limits)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether reads, or all others, have a limit of their own."""
+        return any(limit.scope for limit in self.limits)
+
+    @property
+    def counts_apart(self) -> bool:
+        """Whether a class may have room while another has none."""
+        return self.is_probing or self.is_apart
+
+    def ready_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
+        """Return when the claim may go; infinity where that depends on a reply."""
+        if self.at_a_time is not None and len(self._in_flight) >= self.at_a_time:
+            return math.inf
+        at = max((one.until for one in self._counts.values() if one.left < claim.cost), default=now)
+        return max(now, at, self.room_at(claim, now, is_paced=is_paced))
+
+    def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
+        """Return when the limits have room for the claim and the cost `ahead` of it, as far as is known.
+
+        What pending replies may say is left aside.
+        """
+        at, kind = now, 0 if claim.is_read else 1
+        for limit in self.limits:
+            cost = (claim.cost + ahead) * limit.weights[kind]
+            if not cost:
+                continue
+            tally = self._tally(limit)
+            # A learned pace holds as it is; of a window as published trips of unequal length take a part.
+            is_learned = is_paced and limit.most == math.inf and not limit.is_round
+            margin_s = 0.0 if is_learned else min(self._trips.spread_s, 0.25 * limit.window)
+            is_held_up = not is_paced and claim.lane is not Lane.CANCEL and limit.is_flooded(tally, now)
+            if not (limit.is_bucket and is_paced):  # a bucket at its pace never has to wait for more
+                at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
+            if is_paced or limit.is_saturated(now):
+                at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
+            if is_paced:
+                at = min(at, max(now, self._last + limit.longest_s(now)))
+        return at
+
+    def spent_s(self, now: float) -> float:
+        """Return for how long nothing is left, according to a reply; 0 while another may correct it."""
+        if self._in_flight:
+            return 0.0
+        return max(
+            (one.until - now for one in self._counts.values() if one.left < 1.0 and one.until > now),
+            default=0.0,
+        )
+
+    def wait_per_cost_s(self, claim: Claim, now: float) -> float:
+        """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
+        kind = 0 if claim.is_read else 1
+        return max((min(one.weights[kind] / one.low, one.longest_s(now)) for one in self.limits), default=0.0)
+
+    def used(self, limit: Limit, now: float) -> float:
+        """Return the part of a limit that is used up."""
+        return self._tally(limit).count(now - limit.window) / limit.n
+
+    def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
+        """Count a claim that is sent now; `is_paced`: others like it wait."""
+        self.log.add(now, claim.cost, is_read=claim.is_read)
+        self._in_flight[claim.id] = now, len(self._in_flight)
+        for name, count in self._counts.items():
+            self._counts[name] = count._replace(left=count.left - claim.cost)
+        self._last = now
+        kind = 0 if claim.is_read else 1
+        for limit in self.limits:
+            cost = claim.cost * limit.weights[kind]
+            if not cost:
+                continue
+            if limit.withheld and now >= limit.withheld_until:
+                limit.withheld = 0.0
+            if not is_paced and not limit.is_saturated(now):
+                limit.slot = now
+                continue
+            limit.took(
+                cost, self._tally(limit), now, is_paced=is_paced, is_carrier=limit.is_carried_by(claim)
+            )
+            if limit.tried is not None:
+                limit.fullest = max(limit.fullest, self._tally(limit).count(now - limit.window))
+            if now >= limit.next_at and self._event is None:
+                self._search(limit, now)
+
+    def sent(self, claim: Claim, released_at: float, now: float) -> None:
+        """Move a claim that was released then to the moment at which it was written."""
+        if self.log.remove(released_at, claim.cost, is_read=claim.is_read):
+            self.log.add(now, claim.cost, is_read=claim.is_read)
+
+    def take_back(self, claim: Claim, sent_at: float) -> None:
+        """Take back a claim that was released and never sent."""
+        self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
+        self._in_flight.pop(claim.id, None)
+
+    def lost(self, claim: Claim) -> None:
+        """Keep a claim counted to which no reply came."""
+        self._in_flight.pop(claim.id, None)
+
+    def accepted(self, claim: Claim, sent_at: float, now: float, *, is_scout: bool) -> None:
+        """Take in a reply other than a 429; the reply to a scout ends the event."""
+        self._trips.add(now - sent_at)
+        _, others = self._in_flight.pop(claim.id)
+        self._peak = max(self._peak, others + 1)
+        self._budget = min(BUDGET, self._budget + PER_ACCEPTED)
+        self.calm += 1
+        is_old = now - self._refused_at > LONGEST_REST_S
+        if self.at_a_time is not None and others + 1 >= self.at_a_time and is_old:
+            self.at_a_time += 1
+        event = self._event
+        if event is not None and is_scout:
+            event.ended(sent_at)
+            self._lies += event.is_lie
+            self._event = None
+            self._learn(event, now)
+
+    def throttled(  # noqa: PLR0913 - all that a refusal says
+        self,
+        claim: Claim,
+        sent_at: float,
+        paused_until: float,
+        stated_s: float | None,
+        resolution_s: float,
+        *,
+        is_ban: bool = False,
+    ) -> None:
+        """Take in a 429 or a ban to what was sent at `sent_at`; everything pauses until `paused_until`."""
+        jitter_s = _SURE * self._trips.spread_s
+        beside = self._beside(claim.id, jitter_s)
+        self._refused_at = sent_at
+        self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
+        if self._event is None or self._event.lost == 1:  # of a volley two count
+            self._recent_refusals.append(sent_at)
+        if self._event is None:
+            # The first of all is nobody's fault, and costs half.
+            self._budget = max(self._budget - (1.0 if self.limits else 0.5), 0.0)
+            # Before the jitter is known, any that was sent in ignorance of the pause may have come first.
+            mixed_until = sent_at + jitter_s if self._trips.is_known else paused_until
+            tried = next((one.tried for one in self.limits if one.tried is not None), None)
+            self._event = ThrottleEvent(sent_at, mixed_until, is_read=claim.is_read, tried=tried)
+        does_learn = self._lies < LIES
+        self._event.in_flight = min(self._event.in_flight, beside)
+        self._event.add(sent_at, claim.cost, stated_s if does_learn else None, resolution_s, is_ban=is_ban)
+
+    def _beside(self, claim_id: str, jitter_s: float) -> int:
+        """Return how many others were in flight; whatever was sent a jitter later may have arrived before."""
+        names = list(self._in_flight)
+        later = names[names.index(claim_id) + 1 :]
+        sent_at, beside = self._in_flight.pop(claim_id)
+        for name in later:
+            at, others = self._in_flight[name]
+            beside += at <= sent_at + jitter_s
+            self._in_flight[name] = at, others - 1
+        return beside
+
+    def _tally(self, limit: Limit) -> Tally | WeightedTally:
+        weights = limit.weights
+        if weights == ALL:
+            return self.log.all
+        if weights == READS:
+            return self.log.reads
+        return self.log.others if weights == OTHERS else WeightedTally(self.log, weights)
+
+    def _learn(self, event: ThrottleEvent, now: float) -> None:
+        """Find the limiter that explains all recent events, and believe it."""
+        published = [limit for limit in self.limits if limit.most < math.inf]
+        counting = [one for one in self.limits if one.weights[0 if event.is_read else 1]]
+        before = max(counting, key=lambda one: self._fullness(one, event), default=None)
+        event.peak = self._peak
+        self._proves_from = 2 * event.resumed_at - event.refused_at
+        self._remember(event, before)
+        drain_s = 0.0
+        if before is not None and before.most < math.inf:  # somebody else uses a published limit
+            before.fell_at = now
+            before.low = max(before.low * min(1 - FALL, max(self._fullness(before, event), 0.5)), 1e-4)
+        elif not published:
+            window = before.window if before else None
+            forms = frozenset((limit.weights, limit.is_bucket, False) for limit in self.limits)
+            if self.at_a_time is not None:
+                forms = frozenset([(ALL, False, True)])
+            found = Fit(list(self._observations), self.log, self._trips, forms, window).best()
+            if found and found[0].is_cap:
+                self.limits, self.at_a_time = [], int(found[0].n)
+            else:
+                self.at_a_time = None
+                drain_s = self._believe(found, event, before, now)
+        self.calm = self._peak = 0
+        self._resumed_at = event.resumed_at
+        for limit in self.limits:
+            limit.slot = max(limit.slot, event.resumed_at) + drain_s
+            limit.seen, limit.last_seen = limit.seen + 1, now
+            limit.stood_s = event.stood_s
+            if limit.is_round or limit.seen >= FEW:
+                stood_s = min(limit.stood_s, limit.window)
+                # One event alone may have meant something else: that is found out sooner.
+                most_s = LONGEST_REST_S if limit.seen > 1 else 2 * _AGAIN_S
+                limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), most_s)
+            limit.tried, limit.since = None, now
+            limit.next_at = now + limit.hold_s(1.0)
+
+    def _fullness(self, limit: Limit, event: ThrottleEvent) -> float:
+        since = event.earliest - limit.window - _SURE * self._trips.spread_s
+        return self._tally(limit).count(since, event.refused_at) / limit.n
+
+    def _remember(self, event: ThrottleEvent, before: Limit | None) -> None:
+        """Keep an event; one that repeats the previous one replaces it."""
+        last = self._observations[-1].event if len(self._observations) >= FEW else None
+        if last is not None and before is not None and last.is_read == event.is_read:
+            is_soon = self._tally(before).count(last.refused_at, event.refused_at) < 0.1 * before.n
+            if is_soon and self._fullness(before, event) > FULL:
+                self._observations.pop()
+        since = self._observations[-1].event.resumed_at if self._observations else -math.inf
+        self._observations.append(observe(self.log, event, since))
+
+    def _believe(
+        self, found: list[Hypothesis], event: ThrottleEvent, before: Limit | None, now: float
+    ) -> float:
+        """Believe the hypotheses; return how long to pause until the excess has drained."""
+        has_rested = event.refused_at - self._resumed_at > _AGAIN_S
+        if before and has_rested and self.calm > min(1 / PER_ACCEPTED, 2 * before.n):  # two full windows held
+            self._falls = 0
+        was, drain_s = self.limits, 0.0
+        # Of a class that was not refused of late, what is believed stays.
+        is_apart = any(one.weights in (READS, OTHERS) for one in found)
+        weights = {one.weights for one in found}
+        self.limits = [one for one in was if is_apart and one.scope and one.weights not in weights]
+        for one in found:
+            rate = max(one.n / one.window, 1e-4)
+            same = [limit for limit in was if limit.weights == one.weights]
+            old = min(same, key=lambda limit: abs(math.log(limit.window / one.window)), default=None)
+            # So few may have been all of a burst, or all at a time.
+            is_all = len(self._observations) == 1 and one.n <= max(FEW, event.in_flight + 1)
+            high = math.inf if is_all else max(rate, one.high)
+            limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
+            limit.is_round = one.is_round and not is_all
+            at_once_s = FEW / rate + self._trips.spread_s
+            limit.is_smooth = all(one.event.wait_s <= at_once_s for one in self._observations)
+            limit.slot = limit.paced_at = now
+            if old is not None:
+                limit.seen, limit.fell_at = old.seen, old.fell_at
+                limit.paced_at, limit.rest_s = old.paced_at, old.rest_s
+            if old is not None and old is before:
+                drain_s = self._compare(limit, old, event, now)
+            self.limits.append(limit)
+        self.limits.sort(key=lambda one: one.window)
+        return drain_s
+
+    def _compare(self, limit: Limit, old: Limit, event: ThrottleEvent, now: float) -> float:
+        """Keep what the refused limit is known to allow, lower a pace that was refused; return the pause."""
+        if event.tried is not None:
+            if limit.low > event.tried:  # what allows more than was refused explains nothing
+                limit.n, limit.low = old.n, old.low
+            limit.low, limit.is_held = max(limit.low, old.low), old.is_held  # that was held before
+            if old.is_round:  # a step beyond round numbers was refused: they are the limit
+                limit.n, limit.high, limit.is_bucket = old.n, limit.low, False
+                limit.is_round = True
+            limit.window = limit.n / limit.low
+            limit.high = max(limit.low, min(limit.high, event.tried))
+            limit.rest_s = max(limit.rest_s, _AGAIN_S)
+            return 0.0
+        drain_s = 0.0
+        if event.refused_at - old.paced_at < 3 / old.low:
+            # Where little was too much of what held before, it is nearly right; but not time after time.
+            is_little = event.wait_s <= max(3 / old.low, 0.1 * old.window)
+            is_same = limit.is_round and (limit.n, limit.window) == (old.n, old.window)
+            is_near = (is_same or (is_little and old.is_held)) and self._falls < FEW - 1
+            least = (1 - FALL * 2.0**self._falls) * old.low
+            if not is_near:
+                least = min(least, self._middle(old, event))
+            least = max(least, 0.5 * old.low)
+            if is_near:
+                limit.high, limit.is_held = max(limit.high, old.low), True
+            if is_near or limit.low >= old.low * (1 - FALL):
+                limit.low = max(limit.low, least) if limit.low < old.low * (1 - FALL) else least
+                self._falls += 1
+                drain_s = min(2.0**self._falls / limit.low, limit.window / 4)
+        limit.window = min(limit.window, limit.n / limit.low)
+        limit.high = max(limit.low, limit.high)
+        if limit.low < 0.7 * old.low:
+            limit.high, limit.fell_at = max(limit.high, old.low), now  # it may have been somebody else
+        return drain_s
+
+    def _middle(self, limit: Limit, event: ThrottleEvent) -> float:
+        """Return the middle of a pace that was refused and of what was delivered since the event before."""
+        since = event.refused_at - limit.window
+        if len(self._observations) > 1:
+            since = min(since, self._observations[-2].event.refused_at)
+        delivered = self._tally(limit).count(since, event.refused_at) / (event.refused_at - since)
+        return math.sqrt(limit.low * min(delivered, limit.low))
+
+    def _search(self, limit: Limit, now: float) -> None:
+        """Judge the step that was tried, and begin the next one if the budget allows it."""
+        tally = self._tally(limit)
+        went = tally.count(limit.since) / max(now - limit.since, 1e-3)
+        has_reads = limit.weights[0] and self.log.reads.count(limit.since)
+        # As long as the limiter stood still before, a pace may hold that is too high: that may be its window.
+        limit.is_held = limit.is_held or (went >= 0.9 * limit.low and now >= self._proves_from)
+        if limit.tried is not None:
+            is_taken = went >= limit.low + 0.4 * (limit.tried - limit.low)
+            # What was accepted is allowed, and so is all that was in the window at once.
+            held = limit.tried if is_taken else max(went, limit.fullest / limit.window)
+            if held > limit.low:
+                self._falls = 0
+                up = limit.rise(held)
+                for one in self._observations:
+                    one.scale *= up
+            limit.tried, limit.slot = None, now
+        limit.since = now
+        limit.next_at = now + limit.hold_s(1.0)
+        recent = self._recent_refusals
+        if limit.low >= limit.most / 1.001 or (len(recent) == _MANY and now - recent[0] < _AGAIN_S):
+            return
+        if self._budget < self._step_cost(limit):
+            return
+        room = limit.high / limit.low
+        # In a window that is long enough to be full for long, a step of less than a request is none.
+        if room < max(NEAR, 1 + 1 / limit.n if limit.window > SHORT_S else 0.0):
+            limit.high = math.inf
+            limit.next_at = now + max(limit.rest_s, limit.tried_within_s(2 * limit.window))
+            return
+        limit.is_for_all, limit.fullest = not has_reads, 0.0
+        limit.step_up(now)
+
+    def _step_cost(self, limit: Limit) -> float:
+        """Return the budget that a step needs: less, the further apart the bounds are."""
+        return 1.0 - 4 * math.log(limit.high / limit.low) if limit.high < math.inf else 1.0

@@ -1,0 +1,210 @@
+"""The belief about one limit: a window, and a rate between two bounds."""
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from sealgate.limits.claims import Claim
+from sealgate.limits.sent_log import LimitScope, SentLog, Tally
+
+SHORT_S = 2.0  # a window so short is over before anybody minds that it is full
+STEP = 1.05  # the first step upwards; one that held is followed by one twice as wide
+MOST_STEP = 1.5  # a step that is refused has so much too many under way
+FEW = 3  # refusals: fewer tell one limiter from another by chance
+QUICK_S = 8.0  # a try of what gives way at once takes no longer, however long its window
+FREE = 0.8  # of a long window goes at once in a flood; the rest goes evenly, so that no cancel waits for it
+Weights = tuple[float, float]  # what a read takes of a limit, and what any other request does
+ALL, READS, OTHERS = (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)
+SCOPES = {ALL: LimitScope.ALL, READS: LimitScope.READS, OTHERS: LimitScope.OTHERS}
+
+
+class WeightedTally:
+    """The costs of reads and of other requests, each times its weight."""
+
+    def __init__(self, log: SentLog, weights: Weights) -> None:
+        self._reads, self._others = log.reads, log.others
+        self._weights = weights
+
+    def count(self, since: float, until: float | None = None) -> float:
+        """Return the cost sent in (since, until]."""
+        of_read, of_other = self._weights
+        return of_read * self._reads.count(since, until) + of_other * self._others.count(since, until)
+
+    def room_since(self, room: float) -> float:
+        """Return the earliest `since` for which count(since) is at most `room`."""
+        reads, others, (of_read, of_other) = self._reads.totals, self._others.totals, self._weights
+        least = of_read * reads[-1] + of_other * others[-1] - room
+        index = bisect_left(range(len(reads)), least, key=lambda i: of_read * reads[i] + of_other * others[i])
+        return self._reads.times[index - 1] if index else -math.inf
+
+
+@dataclass(slots=True)
+class Limit:
+    """At most `n` per `window` seconds at once, and `low` to `high` per second in the long run.
+
+    `most` is the published rate, infinite for a limit that was learned; nothing beyond it is tried. `weights`
+    says what a read and what any other request takes of it. `seen` events came while it was believed, the
+    latest at `last_seen`; `fell_at` is when one found it much lower than before, as if by another user of the
+    limit. `tried` is the rate above `low` that is being tried, if any.
+    """
+
+    n: float
+    window: float
+    low: float
+    high: float = math.inf
+    weights: Weights = ALL
+    most: float = math.inf
+    is_bucket: bool = False
+    is_round: bool = False  # it was learned, and its numbers are such as people write
+    is_smooth: bool = False  # it gave way within a few requests each time, as it is never full for long
+    seen: int = 0
+    last_seen: float = -math.inf
+    stood_s: float = 0.0  # how long it gave way to nothing at the last of them
+    fell_at: float = -math.inf
+    tried: float | None = None
+    next_at: float = -math.inf  # when the next step may begin, or the current one is judged
+    since: float = -math.inf  # when that began
+    is_held: bool = False  # the pace did hold
+    is_for_all: bool = False  # no read came that could have carried the step, so anything carries it
+    fullest: float = 0.0  # the most that the window held since the step began
+    step: float = STEP
+    rest_s: float = 0.0
+    withheld: float = 0.0  # of `n`, after a restart, until `withheld_until`
+    withheld_until: float = -math.inf
+    slot: float = -math.inf  # the last place at an even pace
+    went: float = -math.inf  # when the last request went
+    paced_at: float = -math.inf  # when somebody last had to wait
+    extra: float = -math.inf  # when the last request went that carried the step, in addition to the pace
+    _looked_at: float = field(default=-math.inf, repr=False)
+    _spread_s: float = field(default=0.0, repr=False)
+
+    @property
+    def scope(self) -> LimitScope:
+        """Return which requests count."""
+        return SCOPES.get(self.weights, LimitScope.ALL)
+
+    def longest_s(self, now: float) -> float:
+        """Return how long nobody may go for it: not for long where one too many costs less than the wait.
+
+        A guess holds nobody for longer than the limiter stood still itself. Nor does what was not refused for
+        as long as its rest hold anybody for long: if it is right, all that the next one costs is a 429.
+        """
+        if self.most < math.inf:
+            return math.inf
+        if self.seen < FEW:
+            return max(SHORT_S, min(3 / self.low, self.stood_s))
+        return SHORT_S if now - self.last_seen > self.rest_s else math.inf
+
+    def tried_within_s(self, seconds: float) -> float:
+        """Return how long a try takes that takes so long where what is refused stops everything."""
+        return min(seconds, QUICK_S) if self.is_smooth else seconds
+
+    def is_carried_by(self, claim: Claim) -> bool:
+        """Return whether a request may carry a step: reads, and others only where no reads come."""
+        return self.tried is not None and (claim.is_read or self.is_for_all)
+
+    def is_saturated(self, now: float) -> bool:
+        """Return whether somebody waited a moment ago: a step up must not let everything go at once."""
+        return self.tried is not None and now - self.paced_at < 3 / self.low
+
+    def is_flooded(self, tally: Tally | WeightedTally, now: float) -> bool:
+        """Return whether what is sent is twice the pace and will not stop by itself, as a burst does."""
+        span_s = max(1.0, 5 / self.low)
+        least = 2 * self.low * span_s
+        return (
+            self.window > SHORT_S
+            and tally.count(now - span_s) > least
+            and tally.count(now - 2 * span_s, now - span_s) > least
+        )
+
+    def room_at(self, cost: float, tally: Tally | WeightedTally, margin_s: float, part: float = 1.0) -> float:
+        """Return when that part of the window has room for that cost."""
+        n, window = (self.n, self.window) if self.tried is None else self._at_most()
+        room = max(math.ceil(part * n - self.withheld - 0.01) - cost, 0.0) + 1e-6
+        return tally.room_since(room) + window + margin_s
+
+    def turn_at(self, cost: float, tally: Tally | WeightedTally, now: float, *, is_carrier: bool) -> float:
+        """Return when it is a request's turn at the even pace, or in addition to it if it carries a step."""
+        spacing_s = self.spacing_s(tally, now) * cost
+        at = self.slot + spacing_s
+        if self.tried is None:  # what makes up for a timer that was late makes no burst of it
+            return max(at, self.went + spacing_s / 2)
+        if is_carrier:
+            at = min(at, self.extra + cost / (self.tried - self.low))
+        # Two closer together would try a burst, and not the rate.
+        return max(at, self.went + cost / self.tried)
+
+    def took(
+        self, cost: float, tally: Tally | WeightedTally, now: float, *, is_paced: bool, is_carrier: bool
+    ) -> None:
+        """Count a request that goes in its turn, or in addition to it."""
+        if is_paced:
+            self.paced_at = now
+        spacing_s = self.spacing_s(tally, now)
+        if is_carrier and self.slot + spacing_s * cost > now + 1e-9:
+            self.extra = now
+        else:
+            # What a timer is late by, up to a place, is not lost.
+            self.slot = max(self.slot + spacing_s * cost, now - spacing_s)
+        self.went = now
+
+    def spacing_s(self, tally: Tally | WeightedTally, now: float) -> float:
+        """Return the seconds between two requests at an even pace.
+
+        The remainder of a long window is spread over its remaining time: over parts of it from an eighth, or
+        of some 15 requests.
+        """
+        if self.is_bucket or self.window <= SHORT_S:
+            return 1 / self.low
+        if now - self._looked_at > self.window / 200:
+            self._looked_at = now
+            n, window = self._at_most()
+            parts = (
+                window * part / 64 for part in (1, 2, 4, 8, 16, 32, 48, 64) if part >= min(8.0, 1000 / n)
+            )
+            self._spread_s = max(ahead / max(n - tally.count(now + ahead - window), 1.0) for ahead in parts)
+        return max(1 / self.low, self._spread_s)
+
+    def hold_s(self, step: float) -> float:
+        """Return how long a rate must hold to be believed: a window, and two requests more than before."""
+        if step <= 1:
+            return 1.2 * self.window + 4 / self.low
+        # At a step above its rate a bucket is not empty at once; a window is full after its length.
+        full_s = 4.0 + min(self.window, 4.0) if self.is_bucket else 1.2 * self.window
+        return self.tried_within_s(full_s) + 2 / (self.low * (step - 1))
+
+    def step_up(self, now: float) -> None:
+        """Begin to try the next rate."""
+        self.tried = self.next_rate()
+        self.extra = now
+        self.next_at = now + self.hold_s(self.tried / self.low)
+
+    def next_rate(self) -> float:
+        """Return the rate that is to be tried next: the middle of the bounds, or a step above them."""
+        if self.high < math.inf:
+            step = min(math.sqrt(self.high / self.low), 2.0)
+            # What is refused late in a long window stops all for as long; a bucket gives way at once.
+            if self.window > 2 * SHORT_S and not self.is_bucket and not self.is_smooth:
+                step = min(step, 1 + max(SHORT_S, 3 / self.low, self.window / 10) / self.window)
+        else:
+            step = min(max(self.step, 1 + (2 if self.window > SHORT_S else 1) / self.n), MOST_STEP)
+        return min(self.low * step, self.most)
+
+    def rise(self, low: float) -> float:
+        """Take in that a rate held; return how much more the window holds. An uncertain one is shorter."""
+        up = max(1.0, low * self.window / self.n)
+        self.low, self.rest_s, self.is_round = low, 0.0, False
+        if self.high < math.inf:
+            self.window /= up
+            self.step = STEP
+            return 1.0
+        self.n *= up
+        self.step = min(1 + 2 * (self.step - 1), MOST_STEP)
+        return up
+
+    def _at_most(self) -> tuple[float, float]:
+        """Return what holds now: a step tries a shorter window while it is uncertain, else more in it."""
+        if self.tried is None:
+            return self.n, self.window
+        up = max(1.0, self.tried * self.window / self.n)
+        return (self.n, self.window / up) if self.high < math.inf else (self.n * up, self.window)

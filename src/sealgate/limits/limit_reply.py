@@ -1,0 +1,128 @@
+"""What a reply says about the limit, as the pacer takes it."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from sealgate.limits.claims import Fate, LimitReply
+from sealgate.limits.quotas import Quota, parse_quota_fields
+from sealgate.machine.findings import in_one_line
+from sealgate.venues.replies import Means, Verdict, WaitRule
+from sealgate.venues.server_time import is_plausible, parse_http_date, stated_time
+from sealgate.venues.venue import Counter
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
+LONGEST_S = 366 * 86_400.0
+_COUNT = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_ACCEPTED = LimitReply(Fate.ACCEPTED)
+
+
+def parse_retry_after(value: str | None, server_now: float) -> float | None:
+    """Return the seconds to wait, None where nothing usable is said.
+
+    `server_now` is the server's time in epoch seconds, because a date is by the server's clock.
+
+    What it says is never shortened: of several lines the longest wait counts. What it cannot mean (negative,
+    not a number, a date in the past, more than a year, as where the time of day stands in the place of a
+    wait) counts as absent, so that the backoff decides.
+    """
+    if value is None:
+        return None
+    waits = (_wait_s(line.strip(), server_now) for line in value.split("\n"))
+    return max((wait for wait in waits if wait is not None and 0 <= wait <= LONGEST_S), default=None)
+
+
+def _wait_s(line: str, server_now: float) -> float | None:
+    if _NUMBER.fullmatch(line):
+        return float(line)
+    date = parse_http_date(line)
+    return None if date is None else date - server_now
+
+
+def counted(
+    counters: Iterable[Counter], fields: Iterable[tuple[bytes, bytes]], server_now: float
+) -> tuple[Quota, ...]:
+    """Return what a venue's counters in a reply's raw fields say is left, and until when.
+
+    Where they do not say when the count begins anew, it does so at whole multiples of its window.
+    """
+    of_whole_limit = [counter for counter in counters if not counter.per_route]
+    if not of_whole_limit:
+        return ()
+    texts = {name.lower(): value for name, value in fields}
+    quotas = []
+    for counter in of_whole_limit:
+        count = _number(texts, counter.header)
+        most = counter.most or _number(texts, counter.most_header)
+        if count is None or (counter.counts == "used" and most is None):
+            continue
+        whole = math.inf if most is None else most
+        left = min(count, whole) if counter.counts == "left" else max(0.0, whole - count)
+        reset_s = _reset_s(counter, _number(texts, counter.resets_header), server_now)
+        quotas.append(Quota(math.inf, left=left, reset_s=reset_s, name=counter.header.lower()))
+    return tuple(quotas)
+
+
+def _reset_s(counter: Counter, stated: float | None, server_now: float) -> float:
+    """Return the seconds until a count begins anew; it is stated as `Counter.resets` says."""
+    seconds = None
+    if stated is not None:
+        seconds = stated / 1000 if counter.resets.endswith("_ms") else stated
+        if counter.resets.startswith("epoch"):
+            seconds = seconds - server_now if is_plausible(seconds) else None
+    if seconds is None:
+        return counter.window_s - server_now % counter.window_s
+    return min(max(0.0, seconds), counter.window_s)
+
+
+def _number(texts: Mapping[bytes, bytes], header: str) -> float | None:
+    text = texts.get(header.lower().encode("ascii"))
+    return float(text) if text is not None and _COUNT.fullmatch(text) else None
+
+
+def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
+    verdict: Verdict,
+    told: Mapping[str, str],
+    server_now: Callable[[], float],
+    counts: tuple[Quota, ...] = (),
+    fields: Iterable[tuple[bytes, bytes]] = (),
+    error_s: float = 0.0,
+) -> LimitReply:
+    """Read what a reply and its fields tell of the limit (`ReplyHead.limit_fields`); `counts` are `counted`.
+
+    `server_now` returns epoch seconds by the server's clock, true to `error_s`; it is asked only where a
+    field needs it. `fields` are all of the reply, raw.
+
+    `Retry-After` counts on a refusal for the limit alone: on others (301, 503) it does not speak of it. The
+    exchange may also state the wait in its words, or in a header that the verdict's rule names. The longest
+    counts; if none is stated, what its documents ask for.
+    """
+    if not told and not verdict.is_limited:
+        return LimitReply(Fate.ACCEPTED, quotas=counts) if counts else _ACCEPTED
+    now = server_now()
+    quotas = (*parse_quota_fields(told, now), *counts)
+    if not verdict.is_limited:
+        return LimitReply(Fate.ACCEPTED, quotas=quotas)
+    stated, documented_s = told.get("retry-after"), verdict.wait.documented_s
+    resolution_s = 0.0 if stated is not None and "." in stated else 1.0
+    until = stated_time(verdict.found.get("until", ""))
+    in_header = _moment_s(verdict.wait, {name.lower(): value for name, value in fields}, now)
+    ends = (None if until is None else until - now, in_header)
+    # Exchanges also write "now" where nothing is exceeded: that states no wait.
+    waits = [end_s + error_s for end_s in ends if end_s is not None and 0 < end_s <= LONGEST_S]
+    if (retry_after_s := parse_retry_after(stated, now)) is not None:
+        waits.append(retry_after_s)
+    wait_s = max(waits, default=None)
+    is_documented = not wait_s and documented_s is not None
+    wait_s = documented_s if is_documented else wait_s
+    fate = Fate.BANNED if verdict.means is Means.BANNED else Fate.LIMITED
+    return LimitReply(fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented)
+
+
+def _moment_s(rule: WaitRule, texts: Mapping[bytes, bytes], now: float) -> float | None:
+    """Return how far the moment is away that the header of a rule states, None if it states none."""
+    number = _number(texts, rule.header)
+    if number is None:
+        return None
+    seconds = number / 1000 if rule.moment.endswith("_ms") else number
+    return seconds - now if rule.moment.startswith("epoch") else seconds

@@ -1,0 +1,359 @@
+"""Where requests wait for their turn."""
+
+import asyncio
+import math
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.limits import memory
+from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
+from sealgate.limits.firewall import Firewall
+from sealgate.limits.gate import LONGEST_BACKOFF_S
+from sealgate.limits.memory import Snapshot
+from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.status import PacerStatus, SharingStatus
+from sealgate.machine.system import System
+from sealgate.venues.replies import WaitRule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sealgate.limits.decider import Decider
+
+
+# The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
+_LONGEST_SLEEP_S = 1.0
+_REMARKABLE_S = 600.0  # longer than any limit's window that is usual
+
+_LIFT = "if it is a mistake, restart the gateway; with a journal, see docs/troubleshooting.md on pauses"
+_LIFT_SHARED = "stop all gateways of this key and delete its entry in Redis to end it, if it is a mistake"
+
+log = structlog.get_logger("sealgate.pacing")
+
+
+class Sharing(Protocol):
+    """Whoever keeps a pacer in step with other gateways on the same key."""
+
+    def changed(self) -> None:
+        """Note that the pacer has changed, before it is asked what to do."""
+
+    async def run(self) -> None:
+        """Keep in step until cancelled."""
+
+    def status(self) -> SharingStatus:
+        """Return how that goes."""
+
+
+class Shared:
+    """What one attempt brings to all that go along with it. It ends once; nothing came of it until then.
+
+    `request_id` is that of the request that was sent. `is_too_large`: its reply cannot be handed round.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.request_id = ""
+        self.attempt: object = None
+        self.is_too_large = False
+        self._over = asyncio.Event()
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether it is over without an attempt that others may have."""
+        return self._over.is_set() and self.attempt is None
+
+    def end(self, attempt: object = None) -> None:
+        """Let all have it; without an attempt, each has to be sent after all."""
+        if not self._over.is_set():
+            self.attempt = attempt
+            self._over.set()
+
+    async def wait(self) -> object:
+        """Return the attempt, None where nothing came of it."""
+        await self._over.wait()
+        return self.attempt
+
+
+class Permit:
+    """A claim that was let go. Leaving its block gives the permit back, or counts it as lost if it was used.
+
+    Call `goes` when the first byte is about to go out. `has_waited` says whether anything was waited for
+    since the pacer let it go, at `began`. `shared` is what others wait for that go along, if any do.
+    """
+
+    def __init__(self, scheduler: "RateScheduler", claim: Claim, began: float) -> None:
+        self.has_waited = False
+        self.shared: Shared | None = None
+        self._began = began
+        self._scheduler = scheduler
+        self._claim = claim
+        self._is_answered = False
+        self._is_used = False
+
+    def share(self) -> Shared:
+        """Return what others may wait for from now on."""
+        if self.shared is None:
+            self.shared = Shared(self._claim)
+        return self.shared
+
+    def goes(self, now: float) -> None:
+        """Report that the first byte goes out now, on the host's clock."""
+        self._is_used = True
+        self._scheduler.goes(self._claim, now if self.has_waited else self._began)
+
+    def is_paused(self, now: float) -> bool:
+        """Ask whether a pause has begun since, so that nothing may be sent at this moment."""
+        return self._scheduler.is_paused(now)
+
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause where the claim waited."""
+        return self._scheduler.paused_until
+
+    def answered(self, reply: LimitReply, now: float) -> None:
+        """Report how it ended."""
+        self._is_answered = True
+        self._scheduler.answered(self._claim, reply, now)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_answered and self._is_used:
+            self._scheduler.answered(self._claim, LimitReply(Fate.LOST))
+        elif not self._is_answered:
+            self._scheduler.leave(self._claim)
+        if self.shared is not None:
+            self.shared.end()
+
+
+class RateScheduler:
+    """The line of one key. `sharing` is set where other gateways use the key, too.
+
+    The pacer decides and this obeys: it keeps a future for each claim in line, and one timer for when the
+    pacer wants to be asked again.
+    """
+
+    def __init__(self, pacer: "Decider", system: System) -> None:
+        self._pacer = pacer
+        self._system = system
+        self.sharing: Sharing | None = None
+        self.on_pause: Callable[[], None] | None = None  # called when one begins that is to be remembered
+        self.reopens_at = -math.inf  # when the latest pause ends that was long
+        self._waiting: dict[str, asyncio.Future[Shared | None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
+
+    def adopt(self, settings: PacerSettings) -> None:
+        """Go by other settings from now on; who waits goes on waiting here."""
+        self._pacer.adopt(settings)
+        self.go_on()
+
+    def pass_at_once(self, claim: Claim, now: float) -> Permit | None:
+        """Return the claim's permit if it need not wait, else None."""
+        if not self._pacer.goes_at_once(claim, now):
+            return None
+        if self.sharing is not None:
+            self.sharing.changed()
+        return Permit(self, claim, now)
+
+    async def pass_through(self, claim: Claim) -> Permit | Shared:
+        """Return the claim's permit, when it has come: it stands in line. Else what it goes along with.
+
+        Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
+        """
+        rejection = self._pacer.enter(claim, self._system.now())
+        if rejection is not None:
+            raise _refusal(rejection)
+        waiting: asyncio.Future[Shared | None] = asyncio.get_running_loop().create_future()
+        self._waiting[claim.id] = waiting
+        self.go_on()
+        try:
+            shared = await waiting
+        except asyncio.CancelledError:
+            self._waiting.pop(claim.id, None)
+            self.leave(claim)
+            if waiting.done() and not waiting.cancelled() and waiting.exception() is None:
+                _give_up(claim, waiting.result())  # its permit came in this turn of the loop
+            raise
+        if shared is not None and shared.claim is not claim:
+            return shared
+        permit = Permit(self, claim, self._system.now())
+        permit.has_waited, permit.shared = True, shared
+        return permit
+
+    def goes(self, claim: Claim, now: float) -> None:
+        """Let the pacer know when a claim is really sent."""
+        self._pacer.sent(claim, now)
+        if self.sharing is not None:
+            self.sharing.changed()
+
+    def leave(self, claim: Claim) -> None:
+        """Take a claim out of the line, or its permit back: nothing of it was sent."""
+        self._pacer.leave(claim)
+        self.go_on()
+
+    def answered(self, claim: Claim, reply: LimitReply, now: float | None = None) -> None:
+        """Let the pacer learn from how a permit ended; `now` is a reading just made."""
+        if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
+            fix = _LIFT if self.sharing is None else _LIFT_SHARED
+            log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.words or None, fix=fix)
+        if now is None:
+            now = self._system.now()
+        self._pacer.answered(claim, now, reply)
+        if reply.is_refusal:
+            self._note_pause(now)
+        self.go_on(now)
+
+    def _note_pause(self, now: float) -> None:
+        if self.paused_until - now > memory.SHORT_PAUSE_S:
+            self.reopens_at = self.paused_until
+            if self.on_pause is not None:
+                self.on_pause()
+
+    def go_on(self, now: float | None = None) -> None:
+        """Ask the pacer, and do as it says; `now` is a reading just made."""
+        if self.sharing is not None:
+            self.sharing.changed()
+        elif not self._waiting and self._timer is None:
+            return
+        if now is None:
+            now = self._system.now()
+        release = self._pacer.release(now)
+        sharing = {claim.id: Shared(claim) for _, claim in release.shared}
+        for claim in release.go:
+            shared, waiting = sharing.get(claim.id), self._waiting.pop(claim.id)
+            if not waiting.done():
+                waiting.set_result(shared)
+            else:  # its bot hung up in this turn of the loop, and gives the permit back
+                _give_up(claim, shared)
+        for rider, claim in release.shared:
+            waiting = self._waiting.pop(rider.id)
+            if not waiting.done():
+                waiting.set_result(sharing[claim.id])
+        for rejection in release.rejected:
+            waiting = self._waiting.pop(rejection.claim.id)
+            if not waiting.done():
+                waiting.set_exception(_refusal(rejection))
+        self._set_timer(release.look_again_at, now)
+
+    def _set_timer(self, at: float | None, now: float) -> None:
+        if self._timer is not None:
+            if at == self._timer_at:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if at is not None:
+            delay_s = min(max(0.0, at - now), _LONGEST_SLEEP_S)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+            self._timer_at = at
+
+    def _wake(self) -> None:
+        self._timer = None
+        self.go_on()
+
+    def is_paused(self, now: float) -> bool:
+        """Ask whether nothing may be sent at this moment."""
+        return self._pacer.is_paused(now)
+
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause, minus infinity where there was none."""
+        return self._pacer.paused_until
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`, then one request alone: the pause was met elsewhere."""
+        if until > self.paused_until:
+            self._pacer.hold(until)
+            self._note_pause(self._system.now())
+            self.go_on()
+
+    def check_pause(self, claim: Claim) -> None:
+        """Raise Refusal `rate_limited` for a claim that cannot wait for the end of a pause."""
+        rejection = self._pacer.outlasted(claim, self._system.now())
+        if rejection is not None:
+            raise _refusal(rejection)
+
+    def snapshot(self) -> Snapshot:
+        """Return what was learned of the limit, and what is left of a pause, to be kept over a restart."""
+        now = self._system.now()
+        return [*self._pacer.snapshot(now), *memory.paused(self.paused_until - now)]
+
+    def restore(self, kept: Snapshot) -> None:
+        """Start from what was kept; before the first request."""
+        now = self._system.now()
+        self._pacer.restore(kept, now)
+        if (left_s := memory.pause_s(kept)) > 0:
+            log.warning("pause_remembered", left_s=round(left_s, 1), fix=_LIFT)
+            self.hold(now + left_s)
+
+    def status(self) -> PacerStatus:
+        """Return what waits here, until when, what was learned of the limit, and who shares it."""
+        status = self._pacer.status(self._system.now())
+        return status if self.sharing is None else replace(status, sharing=self.sharing.status())
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """All places at which the requests to one exchange wait: those of its keys, and that of open requests."""
+
+    of_keys: frozenset[RateScheduler]
+    of_open: RateScheduler
+    firewall: Firewall = field(default_factory=Firewall)
+
+    @property
+    def schedulers(self) -> set[RateScheduler]:
+        """All of them, each once: keys of one subject share theirs, and open requests may, too."""
+        return {*self.of_keys, self.of_open}
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
+        for scheduler in self.schedulers:
+            scheduler.hold(until)
+
+    def refused_by_firewall(self, bot: str, route: str, sent_at: float, now: float, wait: WaitRule) -> None:
+        """Take in a firewall's refusal: the bot's route pauses, or everything if it is for this address."""
+        is_address = self.firewall.refused(bot, route, sent_at, now)
+        pause_s = self.firewall.paused_until(bot, route) - now
+        if is_address:
+            pause_s = wait.documented_s or LONGEST_BACKOFF_S
+            self.hold(now + pause_s)
+        event = "firewall_shuts_out_address" if is_address else "firewall_refused_request"
+        log.warning(event, bot=bot, route=route, pause_s=round(pause_s, 1))
+
+    def check_firewall(self, bot: str, route: str, now: float) -> None:
+        """Raise Refusal `rate_limited` for a bot whose latest request to this route a firewall refused."""
+        left_s = self.firewall.paused_until(bot, route) - now
+        if left_s > 0:
+            what, others = f"last request to {route}", "bots and paths"
+            if self.firewall.pauses_all(bot, now):
+                what, others = "requests to several paths", "bots"
+            detail = f"A firewall in front of the exchange refused this bot's {what}"
+            detail += f"; the gateway sends the next one in {left_s:.0f} s. Other {others} go on."
+            raise Refusal("rate_limited", detail, retry_after_s=left_s)
+
+    @property
+    def shut_until(self) -> float:
+        """When the first key may be used again: until then nobody can sign, so nobody needs the time."""
+        return min((scheduler.paused_until for scheduler in self.of_keys), default=-math.inf)
+
+    @property
+    def reopened_at(self) -> float:
+        """When the first key may be used again after a long pause of all."""
+        return min((scheduler.reopens_at for scheduler in self.of_keys), default=-math.inf)
+
+
+def _give_up(claim: Claim, shared: Shared | None) -> None:
+    """Let those that go along with a claim know that it was not sent."""
+    if shared is not None and shared.claim is claim:
+        shared.end()
+
+
+def _refusal(rejection: Rejection) -> Refusal:
+    return Refusal(rejection.slug, rejection.detail, retry_after_s=rejection.retry_after_s)

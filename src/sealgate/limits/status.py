@@ -1,0 +1,130 @@
+"""What there is to see of a key's pacing: each belief, the evidence for it, and what would be tried next."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.limits import OTHERS, READS, Limit, LimitEstimator, Step
+from sealgate.machine.findings import span
+from sealgate.venues.routes import Lane
+
+_RECENTLY_S = 600.0  # for so long a fall counts as foreign use: by then the search has been there again
+
+
+@dataclass(frozen=True, slots=True)
+class LimitStatus:
+    """One limit: `n` at once in `window_s` seconds, of which `used_ratio` is in use.
+
+    In the long run it allows `low` to `high` per window; `high` is None where nothing is known above. `seen`
+    counts the refusals while it was believed. `words` say all of that and the evidence for it, `next_step`
+    what would be tried next, and why not yet.
+    """
+
+    n: float
+    window_s: float
+    used_ratio: float
+    seen: int
+    is_foreign_use: bool
+    words: str
+    low: float
+    high: float | None
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharingStatus:
+    """How a key is shared: by so many gateways, this one included; `degraded` says why not, None if it is."""
+
+    replicas: int
+    is_leader: bool
+    degraded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PacerStatus:
+    """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known.
+
+    `spent_s` is for how long nothing is left of the limit, as a reply's header fields said.
+    `sharing` is None where the limit is not shared between gateways.
+    """
+
+    pause_s: float
+    waiting: Mapping[tuple[Lane, str], int]
+    limits: tuple[LimitStatus, ...]
+    at_a_time: int | None
+    spent_s: float = 0.0
+    sharing: SharingStatus | None = None
+
+
+def limit_statuses(estimator: LimitEstimator, now: float) -> tuple[LimitStatus, ...]:
+    """Return what there is to see of each limit."""
+    return tuple(
+        LimitStatus(
+            limit.n,
+            limit.window,
+            estimator.used(limit, now),
+            limit.seen,
+            is_foreign_use=now - limit.fell_at < _RECENTLY_S,
+            words=in_words(limit, now, estimator.calm),
+            low=limit.low * limit.window,
+            high=None if limit.high == math.inf else limit.high * limit.window,
+            next_step=_next_in_words(limit, estimator.next_step(limit, now), now),
+        )
+        for limit in estimator.limits
+    )
+
+
+def in_words(limit: Limit, now: float, calm: int = 0) -> str:
+    """Return "60 to 61 per 3 s, from 7 refusals; last 2 min ago; refused at most one in 1,200".
+
+    `calm` is how many were accepted since the last refusal.
+    """
+    height = _height(limit.low, limit.high, limit)
+    if limit.weights == READS:
+        height += ", reads only"
+    elif limit.weights == OTHERS:
+        height += ", all but reads"
+    elif limit.weights[0] != limit.weights[1]:
+        height += f", an order counts as {limit.weights[1] / limit.weights[0]:g} reads"
+    if limit.is_bucket:
+        height += f", a token bucket of {_number(limit.n)}"
+    if limit.most < math.inf:
+        height += ", published"
+    if not limit.seen:
+        return f"{height}, never refused yet"
+    times = "1 refusal" if limit.seen == 1 else f"{limit.seen:,} refusals"
+    evidence = f"{height}, from {times}; last {span(now - limit.last_seen)} ago"
+    return f"{evidence}; refused at most one in {calm:,}" if calm else evidence
+
+
+def _next_in_words(limit: Limit, step: Step | None, now: float) -> str:
+    """Return what is tried, or would be tried next and why not yet; "" where nothing more is looked for."""
+    if limit.tried is not None:
+        return f"trying {_height(limit.tried, limit.tried, limit)}, for {span(limit.next_at - now)} more"
+    if step is None:
+        return ""
+    height = f"next: {_height(step.rate, step.rate, limit)}"
+    if step.accepted:
+        requests = "request" if step.accepted == 1 else "requests"
+        return f"{height}, after {step.accepted:,} more accepted {requests}: refusals must stay rare"
+    return (
+        f"{height}, in {span(step.in_s)}, if requests wait"
+        if step.in_s
+        else f"{height}, as soon as requests wait"
+    )
+
+
+def _height(low: float, high: float, limit: Limit) -> str:
+    """Return rates per second as requests per window."""
+    height = _number(low * limit.window)
+    if high == math.inf:
+        height = f"at least {height}"
+    elif (most := _number(high * limit.window)) != height:
+        height += f" to {most}"
+    return f"{height} per {_number(limit.window)} s"
+
+
+def _number(value: float) -> str:
+    """Return it to three digits at the least, with thousands parted."""
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:,.0f}"

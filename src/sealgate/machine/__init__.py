@@ -1,0 +1,15 @@
+"""The machine and the people at it: clock and chance, timers, tasks, descriptors, words.
+
+Pure:
+clocks    one reading of this machine's clocks
+findings  one line of a report: cause and fix
+
+Shell:
+system      the one place that reads clocks and draws random numbers
+alarm       a deadline that is moved at no cost
+background  tasks beside the requests, and the failures nobody awaits
+loop        runs a coroutine as the whole program
+paths       who could replace a file
+process     descriptors, memory, core dumps, users, systemd
+terminal    what is printed for people
+"""

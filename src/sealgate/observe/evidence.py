@@ -1,0 +1,115 @@
+"""What the gateway knows about the cause of an error that the exchange answered, in words.
+
+It stands beside the advice of the venue's file, in the log and on the live page. Kinds have the same names in
+all files.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sealgate.machine.findings import in_one_line
+from sealgate.venues.replies import Means, Verdict
+
+_PASSPHRASE = "passphrase"  # noqa: S105 - in the exchange's own words
+LARGER_NONCES = (
+    "Most likely an earlier program used larger nonces with this key, such as microseconds: make a new key, "
+    "or set a larger unit (`nonce`) in a copy of the venue's file."
+)
+_FINE_MS = 1000  # well within any recv_window
+
+
+class Known(NamedTuple):
+    """What the gateway knows when an error comes.
+
+    `clock_error_s` is None without a synced clock. `has_worked`: the key was accepted since the start.
+    `limit` is what was learned of its limit, in words; `is_foreign_use`: others seem to use it, too.
+    `step_s` is by how much the exchange's clock moved since the request was sent, None where it did not.
+    """
+
+    clock_error_s: float | None
+    has_worked: bool
+    limit: str = ""
+    is_foreign_use: bool = False
+    step_s: float | None = None
+
+
+def evidence(verdict: Verdict, known: Known) -> str:
+    """Return what is known about the cause, as a sentence without its end; "" where nothing is."""
+    if verdict.others:
+        return "; ".join(filter(None, (_one_of_several(verdict, known), _address(verdict))))
+    if verdict.means is Means.ADDRESS:
+        return _address(verdict)
+    if verdict.means is Means.NONCE and not known.has_worked:
+        return "the key has not been accepted since the start"
+    if verdict.means is Means.SIGNATURE and _PASSPHRASE in verdict.words.lower():
+        return f"{_clock(known)}, the exchange names the passphrase: most likely that is wrong"
+    if verdict.means in {Means.BANNED, Means.COUNTRY} and verdict.words:
+        return f'the exchange says: "{in_one_line(verdict.words)}"'
+    explain = _EVIDENCE.get(verdict.kind)
+    return explain(known) if explain else ""
+
+
+def advice(verdict: Verdict, known: Known) -> str:
+    """Return what to do about an error."""
+    if verdict.means is Means.TIMESTAMP and known.step_s is not None:
+        return "Nothing to do: the gateway follows the exchange's clock."
+    if verdict.means is Means.NONCE and not known.has_worked:
+        return LARGER_NONCES
+    return verdict.advice
+
+
+def _one_of_several(verdict: Verdict, known: Known) -> str:
+    """Return what tells the meanings of a reply apart: a key that is accepted elsewhere is a good one."""
+    if not known.has_worked:
+        return "the key has not been accepted since the start"
+    accepted = "the key was accepted for other requests since the start"
+    meanings = {verdict.means, *verdict.others}
+    # The rules of a country may forbid some requests and allow others.
+    is_permission = Means.PERMISSION in meanings and Means.COUNTRY not in meanings
+    return f"{accepted}: most likely it lacks a permission for this one" if is_permission else accepted
+
+
+def _address(verdict: Verdict) -> str:
+    address = verdict.found.get("address")
+    return f"the exchange saw the address {address}" if address else ""
+
+
+def _signature(known: Known) -> str:
+    if known.has_worked:
+        return f"{_clock(known)}, its signatures were accepted before: most likely its secret was replaced"
+    return f"{_clock(known)}, the key is known: most likely the secret belongs to another key"
+
+
+def _key(known: Known) -> str:
+    if known.has_worked:
+        return "it was accepted before: most likely it was revoked or has expired"
+    return "it has not been accepted since the start: most likely `api_key` is mistyped or revoked"
+
+
+def _timestamp(known: Known) -> str:
+    if known.step_s is None:
+        return _clock(known)
+    return f"the exchange's clock stepped by {known.step_s:+.1f} s; before that, {_clock(known, 'was')}"
+
+
+def _clock(known: Known, verb: str = "is") -> str:
+    if known.clock_error_s is None:
+        return f"clock {verb} not synced"
+    bound_ms = max(1, round(known.clock_error_s * 1000))
+    is_fine = bound_ms <= _FINE_MS
+    return f"clock {verb} fine (±{bound_ms} ms)" if is_fine else f"clock {verb} known to ±{bound_ms} ms only"
+
+
+def _limit(known: Known) -> str:
+    if known.is_foreign_use:
+        return f"{known.limit}; someone else seems to use this key too"
+    return known.limit
+
+
+_EVIDENCE: dict[str, Callable[[Known], str]] = {
+    "signature_invalid": _signature,
+    "timestamp_outside": _timestamp,
+    "timestamp_invalid": _timestamp,
+    "key_invalid": _key,
+    "rate_limited": _limit,
+}

@@ -1,0 +1,188 @@
+"""The live view: twice a second the state is looked at, kept for some minutes, and sent to those who look on.
+
+`/status.json`, the page and `sealgate top` all show one `picture`.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from sealgate.config.names import STRANGER
+from sealgate.observe.activity import Activity, Answering
+from sealgate.observe.evidence import Known
+from sealgate.observe.log import redacted
+from sealgate.observe.picture import TICK_S, Picture, known_of
+from sealgate.observe.status import Status
+from sealgate.observe.troubles import RefusalCounts, Troubles
+from sealgate.orders.outcome import Batch, Outcome
+from sealgate.venues.replies import Judge
+
+_MOST_VIEWERS = 50
+_QUEUE = 4
+
+Event = tuple[str, str]  # name and data
+MOST = 200
+_KEPT = 600  # points, five minutes
+
+
+class TooManyViewersError(Exception):
+    """No more are let in."""
+
+
+class Broadcast:
+    """Hands every event to every viewer. `None` in a queue is the end."""
+
+    def __init__(self) -> None:
+        self._queues: set[asyncio.Queue[Event | None]] = set()
+
+    @property
+    def viewers(self) -> int:
+        """How many look on."""
+        return len(self._queues)
+
+    @contextlib.contextmanager
+    def viewing(self) -> Iterator[asyncio.Queue[Event | None]]:
+        """Yield a viewer's queue as long as the block lasts. Raises TooManyViewersError."""
+        if len(self._queues) >= _MOST_VIEWERS:
+            raise TooManyViewersError
+        queue: asyncio.Queue[Event | None] = asyncio.Queue(_QUEUE)
+        self._queues.add(queue)
+        try:
+            yield queue
+        finally:
+            self._queues.discard(queue)
+
+    def publish(self, event: Event | None) -> None:
+        """Give it to everybody, waiting for nobody."""
+        for queue in self._queues:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(event)
+
+
+def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
+    """Return a request as plain values. `epoch_s` plus `now` are epoch seconds."""
+    return {
+        "id": outcome.request_id,
+        "at_ms": round((outcome.started + outcome.total_s + epoch_s) * 1000),
+        "bot": outcome.bot or STRANGER,
+        "client": outcome.client,
+        "user_agent": outcome.user_agent and redacted(outcome.user_agent),
+        "key": outcome.key,
+        "method": outcome.method,
+        "route": outcome.route,
+        "status": outcome.status,
+        "outcome": outcome.conclusion.value,
+        "reason": outcome.reason,
+        "attempts": outcome.attempts,
+        "wait_ms": round(outcome.queue_s * 1000, 1),
+        "took_ms": round(outcome.total_s * 1000, 1),
+    }
+
+
+class Clock(Protocol):
+    """What the gateway hands over to tell the time by."""
+
+    def now(self) -> float:
+        """Return seconds on a clock that nobody sets."""
+
+    def wall(self) -> float:
+        """Return epoch seconds."""
+
+
+class Live:
+    """A reader of outcomes, and what viewers get.
+
+    `weights` returns each bot's weight, `judge` what says what the exchange's replies mean,
+    `unsigned` the templates of routes that nobody signs.
+    """
+
+    def __init__(
+        self,
+        status: Callable[[], Status],
+        clock: Clock,
+        weights: Callable[[], Mapping[str, float]] = dict,
+        judge: Callable[[], Judge] = Judge,
+        unsigned: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
+        self.judge = judge
+        self.broadcast = Broadcast()
+        self._status = status
+        self._clock = clock
+        self._weights = weights
+        self._activity = Activity(unsigned)
+        self._answering = Answering()
+        self._troubles = Troubles(self._known, self._activity.has_worked)
+        self._refusals = RefusalCounts()
+        self._latest_requests: deque[Outcome] = deque(maxlen=MOST)
+        self._points: deque[str] = deque(maxlen=_KEPT)
+        self._history: str | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __call__(self, batch: Batch) -> None:
+        """Take a batch in."""
+        now = self._clock.now()
+        self._troubles(batch, now)  # first: what it notes is what was known before
+        self._activity(batch)
+        self._refusals(batch, now)
+        self._answering(batch)
+        self._latest_requests.extend(batch.outcomes)  # kept only: nothing is made of one until somebody asks
+
+    def _known(self, alias: str) -> Known:
+        return known_of(self._status(), alias, self._activity.has_worked)
+
+    def start(self) -> None:
+        """Begin to look, inside a running loop."""
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def close(self) -> None:
+        """End, for the viewers too."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.broadcast.publish(None)
+
+    def _tick(self) -> None:
+        self.start()
+        ended = self._activity.turn()
+        picture = self._paint()
+        point = json.dumps(picture.point(ended))
+        self._points.append(point)
+        self._history = None
+        if self.broadcast.viewers:
+            document = json.dumps(picture.document())
+            self.broadcast.publish(("picture", f'{{"point":{point},"now":{document}}}'))
+
+    def _paint(self) -> Picture:
+        status, now = self._status(), self._clock.now()
+        return Picture(
+            status,
+            self._activity,
+            self._troubles.latest(),
+            self._weights(),
+            now,
+            self._clock.wall(),
+            lambda: len(asyncio.all_tasks()),  # which takes as long as there are many: only for who looks
+            self._answering.failing(status.clock, now),
+            self._refusals.latest(),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the picture of this moment as plain values."""
+        return self._paint().document()
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the latest requests as plain values, the latest first."""
+        epoch_s = self._clock.wall() - self._clock.now()
+        return [row(one, epoch_s) for one in reversed(self._latest_requests)]
+
+    def history(self) -> str:
+        """Return what a viewer gets first, as JSON: the points so far, and the picture.
+
+        It is made once for all who come before the next look: they may come many at once.
+        """
+        if self._history is None:
+            self._history = f'{{"points":[{",".join(self._points)}],"now":{json.dumps(self.document())}}}'
+        return self._history

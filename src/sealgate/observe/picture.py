@@ -1,0 +1,250 @@
+"""Everything that the live view shows of one moment, put together from the status and the last seconds."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from sealgate.errors import REASONS
+from sealgate.limits.status import LimitStatus
+from sealgate.observe.activity import SPAN, Activity, Failing, Tick
+from sealgate.observe.evidence import Known, advice, evidence
+from sealgate.observe.status import KeyStatus, PolicyStatus, Status, Use, forecast
+from sealgate.observe.troubles import RefusalCount, Trouble
+
+TICK_S = 0.5
+_SHORT = 4  # ticks that a point of the charts looks back
+
+
+class State(StrEnum):
+    """The states, the gravest first."""
+
+    SHUTTING_DOWN = "shutting down"
+    KEY_REFUSED = "key refused"
+    NOT_READY = "not ready"
+    HALTED = "halted"
+    SIGNATURES_REFUSED = "signatures refused"
+    EXCHANGE_FAILING = "exchange failing"
+    JOURNAL_FAILING = "journal failing"
+    A_KEY_REFUSED = "a key refused"
+    CLOCK_NOT_READ = "clock not read"
+    REFUSING = "bots refused"
+    PAUSED = "paused"
+    READY = "ready"
+
+
+def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
+    """Return the gravest state of all that hold.
+
+    `is_failing`: the exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
+    """
+    keys = status.keys
+    holds = {
+        State.SHUTTING_DOWN: status.is_draining,
+        State.KEY_REFUSED: all(key.disabled for key in keys),
+        State.NOT_READY: bool(status.not_ready),
+        State.HALTED: bool(status.halts),
+        State.SIGNATURES_REFUSED: any(key.trouble for key in keys),
+        State.EXCHANGE_FAILING: is_failing,
+        State.JOURNAL_FAILING: bool(status.journal.trouble),
+        State.A_KEY_REFUSED: any(key.disabled for key in keys),
+        State.CLOCK_NOT_READ: bool(status.clock.trouble),
+        State.REFUSING: is_refusing,
+        State.PAUSED: any(key.pause_s > 0 for key in keys),
+        State.READY: True,
+    }
+    return next(one for one in State if holds[one])
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One moment. `now` is on the clock that nobody sets, `wall` the same moment in epoch seconds.
+
+    `tasks` returns how many tasks asyncio runs: they grow where something is left behind.
+    """
+
+    status: Status
+    activity: Activity
+    troubles: Sequence[Trouble]
+    weights: Mapping[str, float]
+    now: float
+    wall: float
+    tasks: Callable[[], int]
+    failing: Failing | None = None
+    refusals: Sequence[RefusalCount] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain values: the status, and what the last ten seconds add to it."""
+        seconds = max(1, self.activity.ticks) * TICK_S
+        sent = self.activity.sent()
+        document = asdict(self.status)
+        keys = zip(document["keys"], self.status.keys, strict=True)
+        document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
+        busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
+        return document | {
+            "state": self._state(),
+            "at_ms": round(self.wall * 1000),
+            "tasks": self.tasks(),
+            "requests": self.activity.total,
+            "requests_per_s": round(self.activity.requests() / seconds, 2),
+            "latency": self.activity.latency(SPAN)._asdict(),
+            "idle_bots": sorted(self.weights.keys() - busy),
+            "failing": self._failing(),
+            "errors": [self._error(trouble) for trouble in self.troubles],
+            "refusals": [self._refusal(refusal) for refusal in self.refusals],
+            "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
+        }
+
+    def _state(self) -> str:
+        is_refusing = any(
+            self._over_since(refusal) is None and refusal.is_grave(self.now) for refusal in self.refusals
+        )
+        return state(self.status, is_failing=self.failing is not None, is_refusing=is_refusing)
+
+    def _failing(self) -> dict[str, Any] | None:
+        """Return since when the exchange gives no answer, None where it does."""
+        if (failing := self.failing) is None:
+            return None
+        return {
+            "kind": failing.verdict.kind,
+            "since_ms": self._epoch_ms(failing.since),
+            "attempts": failing.attempts,
+            "cause": failing.cause,
+            "advice": failing.verdict.advice,
+        }
+
+    def _spending(self, key: KeyStatus, sent: Counter[tuple[str, str]], seconds: float) -> dict[str, Any]:
+        """Return who spends a key, and when it may be limited next."""
+        limit = tightest(key)
+        by_bot = {bot: count for (alias, bot), count in sent.items() if alias == key.alias}
+        rate = sum(by_bot.values()) / seconds
+        use = Use(
+            used=limit.used_ratio * limit.n if limit else 0.0,
+            n=limit.n if limit else None,
+            window_s=limit.window_s if limit else 1.0,
+            rate=rate,
+            waiting=sum(key.waiting.values()),
+            pause_s=key.pause_s,
+            spent_s=key.spent_s,
+        )
+        return {
+            "used": round(use.used, 2),
+            "sent_per_s": round(rate, 2),
+            "next_429": forecast(use)._asdict(),
+            "bots": list(self._shares(key, by_bot, seconds)),
+        }
+
+    def _shares(self, key: KeyStatus, by_bot: Mapping[str, int], seconds: float) -> Iterator[dict[str, Any]]:
+        """Yield each bot that spends or waits, with its part of the sends and the part that is due to it."""
+        bots = sorted({*by_bot, *key.waiting_by_bot})
+        total = sum(by_bot.values()) or 1
+        weights = {bot: self.weights.get(bot, 1.0) for bot in bots}
+        for bot in bots:
+            yield {
+                "name": bot,
+                "per_s": round(by_bot.get(bot, 0) / seconds, 2),
+                "share": round(by_bot.get(bot, 0) / total, 3),
+                "due": round(weights[bot] / sum(weights.values()), 3),
+                "waiting": key.waiting_by_bot.get(bot, 0),
+            }
+
+    def _error(self, trouble: Trouble) -> dict[str, Any]:
+        """Return an error of the exchange with what explains it; one that is over has no advice."""
+        known = trouble.explained_by(known_of(self.status, trouble.key, ()))
+        over_since = trouble.over_since(self.now)
+        return {
+            "key": trouble.key,
+            "kind": trouble.kind,
+            "bot": trouble.bot,
+            "count": trouble.count,
+            "last_ms": self._epoch_ms(trouble.last_at),
+            "over_since_ms": self._epoch_ms(over_since),
+            "whose": trouble.verdict.whose.value,
+            "advice": "" if over_since is not None else advice(trouble.verdict, known),
+            "evidence": evidence(trouble.verdict, known),
+        }
+
+    def _refusal(self, refusal: RefusalCount) -> dict[str, Any]:
+        """Return what the gateway itself refused a bot; what is over has no advice."""
+        over_since = self._over_since(refusal)
+        return {
+            "bot": refusal.bot,
+            "lane": refusal.lane.value if refusal.lane else None,
+            "reason": refusal.reason,
+            "refused": refusal.refused,
+            "asked": refusal.asked,
+            "client": refusal.client,
+            "user_agent": refusal.user_agent,
+            "words": refusal.words,
+            "first_ms": self._epoch_ms(refusal.first_at),
+            "last_ms": self._epoch_ms(refusal.last_at),
+            "over_since_ms": self._epoch_ms(over_since),
+            "is_grave": over_since is None and refusal.is_grave(self.now),
+            "advice": "" if over_since is not None else REASONS[refusal.reason].advice,
+        }
+
+    def _over_since(self, refusal: RefusalCount) -> float | None:
+        """Return since when refusals are over; those of a halt that was lifted, though nobody tried since."""
+        is_stopped = bool(self.status.halts) or self.status.journal.is_refusing
+        is_lifted = refusal.reason == "halted" and not is_stopped
+        return refusal.last_at if is_lifted else refusal.over_since(self.now)
+
+    def point(self, ended: Tick) -> dict[str, Any]:
+        """Return what the charts add for this moment: short names, as many of them are sent.
+
+        Keys of which there is nothing to show are left out: there may be a thousand, and minutes are kept.
+        """
+        latency, clock = self.activity.latency(_SHORT), self.status.clock
+        sent, seconds = self.activity.sent(_SHORT), min(_SHORT, max(1, self.activity.ticks)) * TICK_S
+        rates: Counter[str] = Counter()
+        for (alias, _), count in sent.items():
+            rates[alias] += count
+        heights = {key.alias: _heights(key, rates[key.alias] / seconds) for key in self.status.keys}
+        return {
+            "t": round(self.wall, 2),
+            "keys": {alias: found for alias, found in heights.items() if any(found)},
+            "limited": [[alias, round(self._wall_at(at), 2)] for alias, at in ended.limited],
+            "added": latency.added_p99_ms,
+            "upstream": latency.upstream_p99_ms,
+            "usual": latency.upstream_p50_ms,
+            "offset": _ms(clock.offset_s),
+            "error": _ms(clock.error_s),
+        }
+
+    def _wall_at(self, moment: float) -> float:
+        return self.wall - (self.now - moment)
+
+    def _epoch_ms(self, moment: float | None) -> int | None:
+        return None if moment is None else round(self._wall_at(moment) * 1000)
+
+
+def tightest(key: KeyStatus) -> LimitStatus | None:
+    """Return the limit that is nearest to being full, None where none is known."""
+    return max(key.limits, key=lambda limit: limit.used_ratio, default=None)
+
+
+def known_of(status: Status, alias: str, has_worked: Collection[str]) -> Known:
+    """Return what explains an error of a key."""
+    key = next((key for key in status.keys if key.alias == alias), None)
+    limit = tightest(key) if key else None
+    words, is_foreign = (limit.words, limit.is_foreign_use) if limit else ("", False)
+    return Known(status.clock.error_s, alias in has_worked, words, is_foreign)
+
+
+def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:
+    """Return used, limit, what is left of the pause, and what is sent per second."""
+    limit = tightest(key)
+    used = round(limit.used_ratio * limit.n, 2) if limit else None
+    return [used, limit.n if limit else None, round(key.pause_s, 2), round(sent_per_s, 2)]
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 3)
+
+
+def _by_rule(policy: PolicyStatus) -> str:
+    """Say how often which rule of a policy refused something since the start, "" where none did."""
+    counts = ", ".join(f"{count} by {rule}" for rule, count in policy.refusals.items() if count)
+    has = "would have" if policy.is_observing else "has"
+    return counts and f"{policy.bot}'s policy {has} refused: {counts}"

@@ -1,0 +1,197 @@
+"""The gateway's state at one moment, for those who look at it: metrics, readiness, status page, demo."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sealgate.exchange.clock import ClockStatus
+from sealgate.keys.key_records import KeyRecord
+from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
+from sealgate.orders.doubts import JournalStatus
+from sealgate.orders.halts import Halt, Halts
+from sealgate.orders.policy import Guard, words
+from sealgate.request.key_health import BreakerState
+from sealgate.venues.routes import Lane
+
+_NOBODY_WAITS = {lane.value: 0 for lane in Lane}
+_FULL = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class KeyStatus:
+    """One key: what is left of its pause, how many wait by lane and by bot, and what is known of its limits.
+
+    `at_a_time` is the most requests that may be under way, None where no such limit was met. `spent_s` is
+    for how long nothing is left of the limit, as the exchange said. `trouble` is what is wrong with a key in
+    use, in words, and `trouble_advice` what to do about it; both are None where nothing is. `disabled` says
+    why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
+    there is no end or the exchange's list was not read. `sharing` is None without `limits.redis`.
+    """
+
+    alias: str
+    pause_s: float
+    waiting: dict[str, int]
+    waiting_by_bot: dict[str, int]
+    limits: tuple[LimitStatus, ...]
+    at_a_time: int | None
+    spent_s: float = 0.0
+    trouble: str | None = None
+    trouble_advice: str | None = None
+    disabled: str | None = None
+    is_active: bool = True
+    expires_at: float | None = None
+    sharing: SharingStatus | None = None
+
+
+def key_status(
+    alias: str, pacer: PacerStatus, health: BreakerState | None = None, record: KeyRecord | None = None
+) -> KeyStatus:
+    """Return a key's state as its readers want it."""
+    by_lane, by_bot = _NOBODY_WAITS.copy(), dict[str, int]()
+    for (lane, bot), count in pacer.waiting.items():
+        by_lane[lane.value] += count
+        by_bot[bot] = by_bot.get(bot, 0) + count
+    fault, trouble = (health.fault, health.trouble) if health else (None, None)
+    return KeyStatus(
+        alias,
+        pacer.pause_s,
+        by_lane,
+        by_bot,
+        pacer.limits,
+        pacer.at_a_time,
+        pacer.spent_s,
+        trouble=trouble,
+        trouble_advice=health.advice if health and trouble else None,
+        disabled=fault.value if fault else None,
+        is_active=fault is None and (record is None or record.is_active),
+        expires_at=record.expires_at if record else None,
+        sharing=pacer.sharing,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HaltStatus:
+    """A halt of orders: of a bot, a key, both, or with neither of all. `since_ms` is epoch ms.
+
+    `words` say whose orders, for people; `resume` is the command that lifts it. `uid`, `pid` and `reason` say
+    who halted them and why, as `Origin` does; `who` is user and process for people.
+    """
+
+    bot: str | None
+    key: str | None
+    since_ms: int
+    words: str
+    resume: str
+    uid: int | None
+    pid: int | None
+    who: str
+    reason: str
+
+
+def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
+    """Return what is halted as its readers want it."""
+    return tuple(map(_halt_status, halts))
+
+
+def _halt_status(halt: Halt) -> HaltStatus:
+    scope, origin = halt.scope, halt.origin
+    return HaltStatus(
+        bot=scope.bot,
+        key=scope.key,
+        since_ms=halt.since_ms,
+        words=scope.words,
+        resume=scope.resume,
+        uid=origin.uid,
+        pid=origin.pid,
+        who=origin.who,
+        reason=origin.reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatus:
+    """A bot's policy in words, and how often which of its rules refused an order, or would have."""
+
+    bot: str
+    words: str
+    is_observing: bool
+    refusals: Mapping[str, int]
+
+
+def policy_status(guards: Mapping[str, Guard]) -> tuple[PolicyStatus, ...]:
+    """Return the policies as their readers want them."""
+    return tuple(
+        PolicyStatus(bot, words(guard.policy), guard.policy.observe, dict(guard.usage.refusals))
+        for bot, guard in guards.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
+
+    `reloads` counts them by how they ended, `callback_errors` the exceptions that nobody awaited.
+    `addresses` is where it is set to listen: setting -> address, "" where it is off. A command recognises its
+    gateway by them.
+    """
+
+    version: str
+    base_url: str
+    uptime_s: float
+    not_ready: tuple[str, ...]
+    is_draining: bool
+    inflight: int
+    connections: int
+    clock: ClockStatus
+    keys: tuple[KeyStatus, ...]
+    journal: JournalStatus
+    halts: tuple[HaltStatus, ...] = ()
+    reloads: Mapping[str, int] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    callback_errors: int = 0
+    policies: tuple[PolicyStatus, ...] = ()
+    tls_cert_expires_at: float | None = None
+
+
+class Use(NamedTuple):
+    """One key at a moment: `used` of `n` per `window_s`, and `rate` requests per second.
+
+    `n` is None as long as no limit is known; `pause_s` is what is left of a pause, `spent_s` for how long
+    nothing is left of the limit, as the exchange said.
+    """
+
+    used: float
+    n: float | None
+    window_s: float
+    rate: float
+    waiting: int
+    pause_s: float
+    spent_s: float
+
+
+class Forecast(NamedTuple):
+    """Seconds to the next 429, None where none is in sight, and the same in words."""
+
+    in_s: float | None
+    words: str
+
+
+def forecast(use: Use) -> Forecast:
+    """Say when the next 429 is to be expected.
+
+    A limit of `n` per window that sees `rate` requests a second settles at `rate * window` used. Where that
+    is below `n`, it is never full; else the use grows by what comes in less what leaves the window.
+    """
+    if use.pause_s > 0:
+        return Forecast(None, f"paused for {use.pause_s:.1f} s more")
+    if use.spent_s > 0:
+        return Forecast(None, f"held off: the exchange says nothing is left for {use.spent_s:.1f} s")
+    if use.n is None:
+        return Forecast(None, "no limit known yet")
+    if use.waiting:
+        return Forecast(None, "held off: requests wait instead")
+    growth = use.rate - use.used / use.window_s
+    if use.rate * use.window_s < use.n * _FULL or growth <= 0:
+        return Forecast(None, "not at this pace")
+    in_s = max(0.0, use.n - use.used) / growth
+    return Forecast(in_s, f"in about {in_s:.0f} s at this pace")

@@ -1,0 +1,216 @@
+"""What became of a request: the one record that the pipeline ends in.
+
+Log and metrics are readers of `Outcome`; none of them has a line of its own in the pipeline. `Conclusion` is
+what the bot may conclude, as the header X-Gateway-Outcome says it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from sealgate.venues.replies import Verdict
+
+if TYPE_CHECKING:
+    from sealgate.venues.routes import Lane
+
+_KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
+LARGEST_BODY = 256 * 1024  # of a reply that is kept
+
+
+class Conclusion(StrEnum):
+    """What the bot may conclude."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+
+
+_NOT_SENT, _REFUSED = (
+    Conclusion.NOT_SENT,
+    Conclusion.REFUSED,
+)  # looked up once, as in request/context.py
+
+
+class UpstreamError(NamedTuple):
+    """One error that an attempt met, at `at` by the clock of `now`; `retry_after_s` is what a limit stated.
+
+    `clock_error_s` is how far off the exchange's clock could be known when the reply came, None without a
+    synced clock; `step_s` is by how much that clock was found to have moved since the request was sent.
+    """
+
+    verdict: Verdict
+    at: float
+    retry_after_s: float | None = None
+    clock_error_s: float | None = None
+    step_s: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is called in metrics and documents."""
+        return self.verdict.kind
+
+
+class Outcome:
+    """Everything the readers may want to know of one request. Times are `now`, durations are seconds.
+
+    The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger, of
+    whom `client` has the address, or the user of a Unix socket, and `user_agent` the program, as it says;
+    `key` is None where the request was refused before a key was chosen. `trace_id` is that of the bot's
+    traceparent. `reason` is the slug of the gateway's own answer, None for the upstream's; `detail` says
+    more of it, or why a policy that only observes would have refused an order. `has_hung_up` says
+    that the bot did not wait for the reply. `resends` holds one reason for each time it was sent again,
+    `upstream_errors` are all errors that its attempts met. `shared` is the id of the request whose reply also
+    answers this one, None where it has its own. `added_s` is the gateway's own share of the time: neither
+    waiting by design nor the upstream's nor the bot's.
+    """
+
+    __slots__ = (
+        "added_s",
+        "attempts",
+        "bot",
+        "bot_s",
+        "broken",
+        "client",
+        "conclusion",
+        "detail",
+        "has_hung_up",
+        "key",
+        "lane",
+        "method",
+        "queue_s",
+        "reason",
+        "request_id",
+        "resends",
+        "route",
+        "shared",
+        "started",
+        "status",
+        "total_s",
+        "trace_id",
+        "upstream_errors",
+        "upstream_s",
+        "user_agent",
+    )
+
+    def __init__(self, request_id: str, method: str, started: float) -> None:
+        self.request_id = request_id
+        self.method = method
+        self.started = started
+        self.bot: str | None = None
+        self.client: str | None = None
+        self.user_agent: str | None = None
+        self.trace_id: str | None = None
+        self.key: str | None = None
+        self.route = "other"
+        self.lane: Lane | None = None
+        self.status = 0
+        self.conclusion = _NOT_SENT
+        self.reason: str | None = None
+        self.detail: str | None = None
+        self.shared: str | None = None
+        self.broken: str | None = None
+        self.attempts = 0
+        self.resends: tuple[str, ...] = ()
+        self.upstream_errors: tuple[UpstreamError, ...] = ()
+        self.queue_s = self.upstream_s = self.bot_s = self.total_s = self.added_s = 0.0
+        self.has_hung_up = False
+
+    def end(self, status: int, now: float) -> None:
+        """Complete the record: the request ends with that status of its reply."""
+        self.status = status
+        self.total_s = now - self.started
+        self.added_s = max(0.0, self.total_s - self.queue_s - self.upstream_s - self.bot_s)
+        if self.resends:  # the last reason led to no attempt where the time ran out before it
+            self.resends = self.resends[: max(0, self.attempts - 1)]
+
+    @property
+    def times_limited(self) -> int:
+        """How often the upstream refused it for its limit."""
+        return sum(error.verdict.is_limited for error in self.upstream_errors)
+
+
+# What requests are counted by: bot, key, route, method, status, conclusion, lane, attempts.
+Kind = tuple[str | None, str | None, str, str, int, Conclusion, "Lane | None", int]
+
+
+class Batch:
+    """Requests that ended, in order, with what several readers want of them.
+
+    `kinds` has them by kind, as most are of a few. `rare` are those of which there is more to say: refused,
+    not refused by a policy that only observes, sent again, failed, broken off, abandoned by the bot, or
+    answered with another's reply.
+    """
+
+    __slots__ = ("kinds", "outcomes", "rare")
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes = outcomes
+        self.kinds: dict[Kind, list[Outcome]] = {}
+        for one in outcomes:
+            kind = _KIND(one)
+            alike = self.kinds.get(kind)
+            if alike is None:
+                self.kinds[kind] = [one]
+            else:
+                alike.append(one)
+        self.rare = [
+            one
+            for one in outcomes
+            if one.reason
+            or one.detail
+            or one.upstream_errors
+            or one.resends
+            or one.broken
+            or one.has_hung_up
+            or one.shared is not None
+        ]
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter(self.outcomes)
+
+
+@dataclass(slots=True)
+class BotReply:
+    """A reply as a bot gets it; `fields` are without the gateway's own notes."""
+
+    status: int
+    phrase: str
+    fields: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes to keep, roughly."""
+        return len(self.body) + sum(map(len, chain.from_iterable(self.fields)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a request ended: what its bot may conclude, and the reply, None where that was not kept.
+
+    `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
+    `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
+    `is_limited` says that the reply refuses it for the limit.
+    """
+
+    conclusion: Conclusion
+    fence_ms: int = 0
+    reply: BotReply | None = None
+    is_own: bool = False
+    is_limited: bool = False
+
+
+def is_remembered(ending: Ending) -> bool:
+    """Ask whether a key is spent by such an ending.
+
+    It is not where nothing was sent, and not where the exchange refused for a moment only (for its limit, or
+    the time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and
+    stored, the refusal would be repeated for as long as keys are kept.
+    """
+    if ending.conclusion is _REFUSED:
+        return not (ending.is_own or ending.is_limited)
+    return ending.conclusion is not _NOT_SENT

@@ -1,0 +1,432 @@
+"""Admission: who asks, and whether the rules let it through, before the body is read.
+
+Each rule is one function that returns or raises a Refusal; their order is `authenticate` (`check_head`, then
+`identify`) and `authorise`. Everything is decided on the raw target and fields that arrived, which are those
+that are signed and sent.
+"""
+
+import base64
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sealgate.errors import Refusal
+from sealgate.http.headers import Head, HeaderRules
+from sealgate.http.target import Target, host_name, parse_target
+from sealgate.keys.bot import Bot
+from sealgate.limits.claims import LONGEST_DEADLINE_MS
+from sealgate.orders.idempotency import parse_key
+from sealgate.orders.policy import Checks, Guard, PolicyMemory, Prices, is_judged
+from sealgate.orders.validity import parse_valid_ms
+from sealgate.venues.order_terms import OrderShape, UnreadableError, read_orders
+from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Version, trace, span, flags, and what later versions may add. All zeros are no id.
+_TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_DEADLINE = re.compile(r"[0-9]{1,9}")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+_LONGEST_NAME = 253  # characters; DNS has none that is longer
+_LONGEST_PART = 15  # of a name that is repeated: a longer one may be a token that went into the wrong field
+_HTTP_1 = ((1, 0), (1, 1))
+_MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
+# They change nothing of who may send what; `TicketMemory.find` looks at them.
+_OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
+FREE = 10  # wrong tokens that are answered at once
+FORGIVEN_AFTER_S = 1.0  # each
+HELD_BACK_S = 1.0
+_MOST_DEBT = 60
+_MOST_ORIGINS = 1024
+
+
+class Peer(NamedTuple):
+    """Who is at the other end of a connection: the Unix socket's user, the name in a verified certificate.
+
+    Both are None for TCP without client certificates; the name is "" where a certificate names nobody.
+    """
+
+    uid: int | None = None
+    name: str | None = None
+
+
+_ANYBODY = Peer()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """What admission goes by, made once from the configuration.
+
+    `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name.
+    Without bots everybody is `local`; on the Unix socket only `local_users` are (None: whoever its mode
+    lets in). `guards` are the policies by bot, `prices` what replies teach for them, None: nothing.
+    """
+
+    prefix: str
+    hosts: frozenset[str]
+    bots: Mapping[bytes, Bot]
+    local: Bot | None
+    routes: RouteTable
+    headers: HeaderRules
+    max_body: int
+    users: Mapping[int, Bot] = field(default_factory=dict)
+    named: Mapping[str, Bot] = field(default_factory=dict)
+    local_users: frozenset[int] | None = None
+    policies: PolicyMemory = field(default_factory=PolicyMemory)
+    guards: Mapping[str, Guard] = field(default_factory=dict)
+    prices: Prices | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """An admitted request: everything the rest of the pipeline needs but the body. Nobody changes it.
+
+    `is_read` says whether sending it twice changes nothing; `checks` are None for most requests.
+    """
+
+    bot: Bot
+    key: str
+    route: Route
+    method: str
+    target: Target
+    head: Head
+    deadline_s: float | None
+    checks: Checks | None = None
+    is_read: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_read = self.route.is_read
+
+
+# All that admission goes by, beside the rules: method, target, version, the other end, the kept fields.
+Asked = tuple[str, str, tuple[int, int], Peer, tuple[tuple[bytes, bytes], ...]]
+
+
+class TicketMemory:
+    """Tickets by what admission went by under one set of rules, the oldest of which go first.
+
+    So a request that differs from an earlier one in nothing but its Idempotency-Key, its id, or fields that
+    are only passed on, is not judged again. Tokens are in here.
+    """
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._tickets: dict[Asked, Ticket] = {}
+
+    def find(self, asked: Asked, head: Head) -> Ticket | None:
+        """Return the ticket of a request, with its own head; None where it has to be judged.
+
+        Raises Refusal `bad_request` for an Idempotency-Key that is none.
+        """
+        known = self._tickets.get(asked)
+        if known is None:
+            return None
+        if (key := head.text(b"idempotency-key")) is not None:
+            parse_key(key)
+        return Ticket(
+            known.bot,
+            known.key,
+            known.route,
+            known.method,
+            known.target,
+            head,
+            known.deadline_s,
+            known.checks,
+        )
+
+    def put(self, asked: Asked, ticket: Ticket) -> None:
+        """Keep a ticket, unless its head is large: such are rare, and would cost memory."""
+        if ticket.head.size > _MOST_REMEMBERED_BYTES:
+            return
+        self._tickets[asked] = ticket
+        if len(self._tickets) > self._most:
+            del self._tickets[next(iter(self._tickets))]
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._tickets.clear()
+
+
+def asked_by(head: Head, method: str, target: str, version: tuple[int, int], peer: Peer) -> Asked:
+    """Return what admission goes by."""
+    fields = head.kept.copy()
+    for name in _OF_ONE_REQUEST:
+        fields.pop(name, None)
+    return method, target, version, peer, tuple(fields.items())
+
+
+def request_id(head: Head) -> str | None:
+    """Return the bot's own id for the request, None where it sent none that can be taken over."""
+    text = head.text(b"x-gateway-request-id")
+    return text if text is not None and _REQUEST_ID.fullmatch(text) else None
+
+
+def trace_id(head: Head) -> str | None:
+    """Return the id of the request's trace (W3C Trace Context), None where it names none."""
+    named = _TRACE.fullmatch(head.text(b"traceparent") or "")
+    return named[1] if named else None
+
+
+def not_a_proxy(method: str, exchange: str, gateway: str) -> Refusal:
+    """Return the refusal for a client that has the gateway set as its proxy, whatever its Host and token are.
+
+    `exchange` is the address that it asks for (`reached_by_proxy`), `gateway` the one that it reached.
+    """
+    is_named = bool(exchange) and _may_be_named(host_name(exchange.partition("://")[2]))
+    instead = f" instead of {exchange}" if is_named and exchange != gateway else ""
+    return Refusal(
+        "method_refused" if method == "CONNECT" else "ambiguous_target",
+        "The client uses the gateway as a proxy. Remove its proxy setting (proxyUrl, httpProxy, httpsProxy, "
+        f"HTTP_PROXY or HTTPS_PROXY), and set its base URL to {gateway}{instead}.",
+        advice="The gateway can only sign requests that are sent to itself.",
+        phrase=f"Not a proxy: set the base URL to {gateway}",
+    )
+
+
+def authenticate(
+    head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY
+) -> Bot:
+    """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
+    check_head(head, method, version, rules)
+    return identify(head, rules, peer)
+
+
+def check_head(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
+    """Refuse what no bot may send, whoever it is."""
+    if b"host" not in head.kept:
+        raise Refusal("bad_request", "The Host header is missing.")
+    for name, check in _CHECKS.items():
+        value = head.kept.get(name)
+        if value is not None:
+            check(value.decode("latin-1"), rules)
+    if version not in _HTTP_1:
+        raise Refusal("bad_request", "This gateway speaks only HTTP/1.1 and HTTP/1.0.")
+    if method not in METHODS:
+        raise Refusal("method_refused", "This method is not forwarded.")
+
+
+def _check_host(value: str, rules: Rules) -> None:
+    """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4).
+
+    The name is repeated as `host_name` reads it: letters, digits, marks that no log and no terminal acts on.
+    """
+    name = host_name(value)
+    if name not in rules.hosts:
+        told = f": {name}" if _may_be_named(name) else ""
+        raise Refusal("host_refused", f"The Host header has a name that is not in listen.hosts{told}.")
+
+
+def _may_be_named(name: str) -> bool:
+    parts = name.replace(":", ".").split(".")
+    return 0 < len(name) <= _LONGEST_NAME and max(map(len, parts)) <= _LONGEST_PART
+
+
+def _refuse_browser(_: str, __: Rules) -> None:
+    """Refuse a web page: programs send none of these headers, and pages cannot avoid them."""
+    raise Refusal("browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site).")
+
+
+def _check_referer(value: str, rules: Rules) -> None:
+    """Refuse a URL, which is what web pages send; some programs put their name there (`CCXT`)."""
+    if not value or ":" in value or "/" in value:
+        _refuse_browser(value, rules)
+
+
+def _check_upgrade(value: str, _: Rules) -> None:
+    """Other offers are ignored, as RFC 9110 section 7.8 allows."""
+    if "websocket" in value.lower():
+        raise Refusal("upgrade_refused", "Web sockets are not forwarded.")
+
+
+def _check_expectation(value: str, _: Rules) -> None:
+    if value.lower() != "100-continue":
+        raise Refusal("expectation_refused", "The Expect header asks for something unknown.")
+
+
+def _check_coding(value: str, _: Rules) -> None:
+    """RFC 9112 section 6.1: an unknown coding before the last, chunked, is 501; section 6.3: all else 400."""
+    *before, last = (coding.strip().lower() for coding in value.split(","))
+    if last != "chunked" or "chunked" in before or "" in before:
+        raise Refusal("bad_request", "Transfer-Encoding does not say where the body ends.")
+    if before:
+        raise Refusal("coding_refused", "The only transfer coding supported is chunked.")
+
+
+def _check_length(value: str, rules: Rules) -> None:
+    if not _LENGTH.fullmatch(value):
+        raise Refusal("bad_request", "Content-Length is not a number.")
+    if int(value) > rules.max_body:
+        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({rules.max_body} bytes).")
+
+
+def _check_idempotency_key(value: str, _: Rules) -> None:
+    parse_key(value)
+
+
+# By header, in the order in which they are looked at.
+_CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
+    b"host": _check_host,
+    b"origin": _refuse_browser,
+    b"referer": _check_referer,
+    b"sec-fetch-site": _refuse_browser,
+    b"upgrade": _check_upgrade,
+    b"expect": _check_expectation,
+    b"transfer-encoding": _check_coding,
+    b"content-length": _check_length,
+    b"idempotency-key": _check_idempotency_key,
+}
+
+
+def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
+    """Return the bot that sent a head. Raises Refusal `bot_unauthenticated`.
+
+    A token that is sent must be right, also where the peer's user or certificate would do; and it must be
+    that of the bot in the certificate.
+    """
+    if rules.local is not None:
+        bot = rules.local if _may_be_local(peer, rules) else None
+        missing = "Only the gateway's own user and root may use this socket."
+    elif (authorization := head.text(b"authorization")) is not None:
+        return _by_token(authorization, rules, peer)
+    elif peer.name is not None:
+        bot, missing = rules.named.get(peer.name), "No bot has the name in the client certificate."
+    else:
+        bot = None if peer.uid is None else rules.users.get(peer.uid)
+        missing = "No token was sent, and nothing else identifies the bot."
+    if bot is None:
+        raise _stranger(missing)
+    return bot
+
+
+def _stranger(why: str) -> Refusal:
+    return Refusal("bot_unauthenticated", why)
+
+
+def _may_be_local(peer: Peer, rules: Rules) -> bool:
+    return peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
+
+
+def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
+    """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
+
+    No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
+    only to a peer that could use it. With a certificate, it must be the bot's own.
+    """
+    name, token = _credentials(authorization)
+    if not token:
+        raise _stranger("The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN.")
+    bot = rules.bots.get(hashlib.sha256(token).digest())
+    if peer.name is not None and (bot is None or bot.name != peer.name):
+        raise _stranger("The token does not belong to the bot in the client certificate.")
+    if bot is None:
+        raise _stranger("No bot has this token.")
+    if name not in (None, bot.name):
+        raise _stranger(
+            "The token is valid, but the name before it is another bot's: correct it, or send Bearer TOKEN."
+        )
+    return bot
+
+
+def _credentials(authorization: str) -> tuple[str | None, bytes]:
+    """Return (name or None, token) of a Bearer or Basic header (RFC 6750, RFC 7617)."""
+    scheme, _, value = authorization.strip().partition(" ")
+    value = value.strip()
+    if scheme.lower() == "bearer":
+        return None, value.encode("latin-1")
+    if scheme.lower() != "basic":
+        return None, b""
+    try:
+        name, _, token = base64.b64decode(value, validate=True).partition(b":")
+    except ValueError:
+        return None, b""
+    return name.decode("latin-1"), token
+
+
+def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
+    """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
+    target = parse_target(raw_target, rules.prefix)
+    route = rules.routes.find(method, target.path[len(rules.prefix) :])
+    if route.auth is Auth.APP_ONLY:
+        raise Refusal("app_only", "The exchange allows this call only in its mobile app.")
+    is_missing = route.needs not in bot.may
+    trade_if = route.trade_if if is_missing and Permission.TRADE in bot.may else None
+    if is_missing and trade_if is None:
+        raise Refusal("bot_forbidden", _lacks(bot, method, target, route))
+    checks = _checks(bot, route, head, rules, trade_if)
+    return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
+
+
+def _lacks(bot: Bot, method: str, target: Target, route: Route) -> str:
+    may = " and ".join(one.value for one in Permission if one in bot.may)
+    detail = f"{method} {target.shown} needs {route.needs.value}, and the bot {bot.name} may only {may}."
+    is_doubtful = not route.is_named and route.needs is Permission.TRADE
+    return f"{detail} If this call only reads, say so in [[routes]]." if is_doubtful else detail
+
+
+def check_body(ticket: Ticket, trade_if: OrderShape, body: bytes) -> None:
+    """Refuse a request that needs `keys` by its body, or could at some server; its bot has only `trade`."""
+    try:
+        read_orders(trade_if, ticket.target.query, body, ticket.head)
+    except UnreadableError:
+        raise Refusal(
+            "bot_forbidden",
+            f"{ticket.method} {ticket.target.shown} needs keys, and the bot {ticket.bot.name} may not: it "
+            "needs only trade where its body says what the venue's file names in trade_if.",
+        ) from None
+
+
+def _checks(bot: Bot, route: Route, head: Head, rules: Rules, trade_if: OrderShape | None) -> Checks | None:
+    """Return what this request is looked at for, None where that is nothing."""
+    guard = rules.guards.get(bot.name) if is_judged(route) else None
+    prices = rules.prices if route.prices is not None and route.is_read else None
+    valid = head.text(b"x-gateway-valid-ms") if is_judged(route) else None
+    if guard is None and prices is None and valid is None and trade_if is None:
+        return None
+    return Checks(guard, prices, 0 if valid is None else parse_valid_ms(valid), trade_if)
+
+
+def _choose_key(bot: Bot, head: Head) -> str:
+    alias = head.text(b"x-gateway-key")
+    if alias is None:
+        return bot.keys[0]
+    if alias not in bot.keys:
+        raise Refusal(
+            "bot_forbidden",
+            f"X-Gateway-Key names none of the keys of the bot {bot.name} ({', '.join(bot.keys)}).",
+        )
+    return alias
+
+
+def _deadline_s(head: Head) -> float | None:
+    text = head.text(b"x-gateway-deadline-ms")
+    if text is None:
+        return None
+    if not _DEADLINE.fullmatch(text):
+        raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
+    return min(int(text), LONGEST_DEADLINE_MS) / 1000
+
+
+class WrongTokens:
+    """One number for each origin: when all its wrong tokens are forgiven. The oldest are forgotten.
+
+    After some in a row, the answer to each further one is held back. Only failures are: a right token passes
+    at once wherever it comes from, so that no program can lock out a bot behind the same address. What makes
+    guessing hopeless is the size of a token; this keeps a bot with an old token, or a guesser, from filling
+    log and time.
+    """
+
+    def __init__(self) -> None:
+        self._clear_at: OrderedDict[str, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._clear_at)
+
+    def note(self, origin: str, now: float) -> float:
+        """Take in one more, and return for how many seconds its answer is to be held back."""
+        debt_s = max(self._clear_at.pop(origin, now) - now, 0.0) + FORGIVEN_AFTER_S
+        self._clear_at[origin] = now + min(debt_s, _MOST_DEBT * FORGIVEN_AFTER_S)
+        if len(self._clear_at) > _MOST_ORIGINS:
+            self._clear_at.popitem(last=False)
+        return HELD_BACK_S if debt_s > FREE * FORGIVEN_AFTER_S else 0.0

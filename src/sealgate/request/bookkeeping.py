@@ -1,0 +1,151 @@
+"""What is remembered of a request beyond its time: Idempotency-Keys, and orders and nonces in the journal.
+
+The pipeline calls `begin` before anything waits, and before the first byte of each attempt `reserve`,
+`signed` and `intent`; the handler calls `ended` at the end, whatever that is.
+"""
+
+from dataclasses import replace
+
+from sealgate.errors import Refusal
+from sealgate.machine.system import System
+from sealgate.orders.doubts import JournalStatus
+from sealgate.orders.idempotency import Declined, Fresh, IdempotencyKeys, Name, digest
+from sealgate.orders.journal import NoncesKeeper, Order, OrderJournal
+from sealgate.orders.journal.orders import kept_body
+from sealgate.orders.outcome import Conclusion, Ending
+from sealgate.orders.validity import Nonces
+from sealgate.request.admission import Ticket
+from sealgate.request.context import RequestContext
+from sealgate.request.replies import Reply
+from sealgate.venues.scheme import Sealer
+
+_NOT_SENT, _UNKNOWN = Conclusion.NOT_SENT, Conclusion.UNKNOWN  # looked up once, as in context.py
+_REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
+
+
+class Bookkeeping:
+    """The memory of one gateway; it outlives a reload. `journal` is None where none is kept."""
+
+    def __init__(
+        self,
+        keys: IdempotencyKeys,
+        journal: OrderJournal | None,
+        system: System,
+        nonces: NoncesKeeper | None = None,
+        lost: str | None = None,
+    ) -> None:
+        self._keys = keys
+        self._nonces = nonces
+        self._journal = journal
+        self._system = system
+        self._unknown = 0
+        self._lost = lost
+
+    def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
+        """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
+
+        Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` where the reply is lost.
+        """
+        key = ticket.head.text(b"idempotency-key")
+        if key is None or ticket.is_read:  # a read may be repeated, and must not crowd out an order's key
+            return None
+        target, bare_body = sealer.bare(ticket.method, ticket.target, body)
+        name, content = Name(ticket.bot.name, key), digest(ticket.method, target, ticket.key, bare_body)
+        begun = self._keys.begin(name, content, self._system.now())
+        if isinstance(begun, Fresh):
+            context.idempotency = name, content
+            return None
+        context.conclusion, context.fence_ms = begun.conclusion, begun.fence_ms
+        if isinstance(begun, Declined):
+            raise Refusal(begun.slug, begun.detail)
+        stored = begun.reply
+        return Reply(stored.status, stored.phrase, (*stored.fields, _REPLAYED), stored.body)
+
+    def signed(self, context: RequestContext) -> None:
+        """Note the fence of what is about to be sent."""
+        if context.idempotency is not None:
+            self._keys.signed(context.idempotency[0], context.fence_ms)
+
+    def must_reserve(self, nonces: Nonces, now_ms: int) -> bool:
+        """Whether `reserve` comes before the next nonce is taken; `now_ms` is the exchange's time."""
+        return nonces.is_number and self._nonces is not None and nonces.lacks(now_ms)
+
+    async def reserve(self, nonces: Nonces, alias: str, now_ms: int) -> None:
+        """Write down up to which number a key's nonces may be used from now on."""
+        if self._nonces is not None:
+            await self._nonces.reserve(nonces, alias, now_ms)
+
+    def must_record(self, ticket: Ticket) -> bool:
+        """Whether `intent` comes before the first byte."""
+        return self._journal is not None and not ticket.is_read
+
+    async def intent(self, ticket: Ticket, body: bytes, context: RequestContext, now_ms: int) -> None:
+        """Write down what is about to be sent; `now_ms` is the exchange's time.
+
+        Raises Refusal `halted` where that is not possible.
+        """
+        if self._journal is None:
+            return
+        context.order = Order(
+            id=context.own_id,
+            request_id=context.request_id,
+            bot=ticket.bot.name,
+            key=ticket.key,
+            method=ticket.method,
+            route=ticket.route.template,
+            lane=ticket.route.lane,
+            target=ticket.target.raw,
+            idempotency_key=None if context.idempotency is None else context.idempotency[0].key,
+            digest=None if context.idempotency is None else context.idempotency[1],
+            timestamp_ms=context.timestamp_ms,
+            fence_ms=context.fence_ms,
+            attempts=context.attempts + 1,
+            sent_ms=now_ms,
+            counted=0 if context.used is None else context.used[1],
+            sent_body=kept_body(body),
+        )
+        if not await self._journal.intent(context.order, is_cancel=ticket.route.is_cancel):
+            raise Refusal("halted", "The journal cannot be written, and no order is sent unrecorded.")
+
+    def ended(self, context: RequestContext, reply: Reply | None) -> None:
+        """Note how a request ended; `reply` is None where there is none to keep. The first call counts."""
+        if context.is_over:
+            return
+        context.is_over = True
+        if context.used is not None:
+            usage, orders = context.used
+            usage.ended(orders, None if context.conclusion is _NOT_SENT else context.sent_at)
+        if self._journal is None and _is_in_doubt(context):
+            self._unknown += 1
+        if context.idempotency is not None or context.order is not None:
+            self._keep(context, reply)
+
+    def _keep(self, context: RequestContext, reply: Reply | None) -> None:
+        is_own = reply is None or context.refusal is not None
+        ending = Ending(
+            context.conclusion, context.fence_ms, reply, is_own=is_own, is_limited=context.is_limited
+        )
+        if context.idempotency is not None:
+            self._keys.finish(context.idempotency[0], ending, self._system.now())
+        if context.order is not None and self._journal is not None:
+            self._journal.ended(context.order, ending)
+
+    @property
+    def status(self) -> JournalStatus:
+        """The journal at this moment; without one, only how many orders came into doubt since the start."""
+        if self._journal is None:
+            return JournalStatus(self._unknown, (), None, is_refusing=False)
+        status = self._journal.status
+        return status if self._lost is None else replace(status, lost=self._lost)
+
+    async def close(self) -> None:
+        """Write what is left."""
+        if self._nonces is not None:
+            await self._nonces.close()
+        if self._journal is not None:
+            await self._journal.close()
+
+
+def _is_in_doubt(context: RequestContext) -> bool:
+    is_order = context.ticket is not None and not context.ticket.is_read
+    return is_order and context.attempts > 0 and context.conclusion is _UNKNOWN

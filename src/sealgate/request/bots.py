@@ -1,0 +1,143 @@
+"""A bot's connection, and what is read from it."""
+
+import asyncio
+import socket
+import ssl
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Any, Final
+
+from sealgate.errors import Refusal
+from sealgate.http.places import Guest, Places
+from sealgate.http.server import Incoming, ServerConnection, Service
+from sealgate.machine.process import user_of
+from sealgate.request.admission import Peer
+
+_HTTP_11: Final = (1, 1)
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
+_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
+_TOO_FEW_FILES = Refusal(
+    "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
+)
+
+
+def whole_body(request: Incoming, max_body: int) -> bytes:
+    """Return a body that is there. Raises Refusal `body_too_large`."""
+    body = request.body.take()
+    _check_size(len(body), max_body)
+    return body
+
+
+async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
+    """Return a body of at most `max_body` bytes that still comes.
+
+    Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
+    `bad_request` (framed wrongly), `headers_too_large` (what frames it).
+    """
+    # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+    if expects_continue and request.head.version >= _HTTP_11:
+        request.connection.write(_CONTINUE)
+    try:
+        async with asyncio.timeout(timeout_s):
+            parts: list[bytes] = []
+            size = 0
+            while part := await request.body.read():
+                size += len(part)
+                _check_size(size, max_body)
+                parts.append(part)
+            await request.connection.check_presence()
+            return b"".join(parts)
+    except TimeoutError:
+        raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
+
+
+def _check_size(size: int, max_body: int) -> None:
+    if size > max_body:
+        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")
+
+
+def peer_of(transport: asyncio.BaseTransport) -> Peer:
+    """Return the user of a Unix socket's connection, or the name in a verified certificate."""
+    tls = transport.get_extra_info("ssl_object")
+    if tls is not None:
+        return Peer(name=_common_name(tls) if tls.context.verify_mode is ssl.CERT_REQUIRED else None)
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.family != socket.AF_UNIX:
+        return Peer()
+    return Peer(uid=user_of(sock))
+
+
+def own_url(transport: asyncio.BaseTransport | None) -> str:
+    """Return the gateway's own address as the client of a connection reached it."""
+    address = transport.get_extra_info("sockname") if transport is not None else None
+    if transport is None or not isinstance(address, tuple):
+        return "the gateway's own address"
+    scheme = "http" if transport.get_extra_info("ssl_object") is None else "https"
+    host, port = address[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def client_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
+    """Return who is at the other end of a connection, as text: a user, or an address; "" if it is gone."""
+    if peer.uid is not None:
+        return f"user {peer.uid}"
+    address = transport.get_extra_info("peername") if transport is not None else None
+    return str(address[0]).partition("%")[0] if isinstance(address, tuple) else ""
+
+
+def origin_of(client: str) -> str:
+    """Return whom a client is counted with: all of an IPv6 address that a provider gives to one customer."""
+    try:
+        address = ip_address(client)
+    except ValueError:
+        return client
+    if isinstance(address, IPv6Address) and not address.is_loopback:
+        return str(IPv6Network((address, _ONE_CUSTOMER), strict=False))
+    return str(address)
+
+
+def _common_name(tls: ssl.SSLObject) -> str:
+    """Return the subject's common name, "" where there is none or more than one."""
+    certificate: dict[str, Any] = tls.getpeercert() or {}
+    subject = certificate.get("subject", ())
+    names = [value for part in subject for name, value in part if name == "commonName"]
+    return names[0] if len(names) == 1 else ""
+
+
+class BotServer:
+    """Makes the protocol of each new connection, and has places for `max_connections` of them, or `room`.
+
+    `room` is how many connections the system's limit of open files allows. What shakes hands has a place,
+    too, and is not among `connections` yet.
+    """
+
+    def __init__(self, service: Service, max_connections: int, room: int) -> None:
+        self._service = service
+        too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
+        self.places = Places(min(max_connections, room), too_many)
+        self.connections: set[ServerConnection] = set()
+
+    def __call__(self) -> ServerConnection:
+        """Return the protocol of a new connection."""
+        return ServerConnection(self._service, self.connections, self.places)
+
+    def admit(self, handshake: Guest) -> ServerConnection:
+        """Return the protocol of a connection that gets the place of its handshake."""
+        return ServerConnection(self._service, self.connections, self.places, handshake)
+
+    async def wait_until_empty(self, at_most_s: float) -> None:
+        """Return when all bots have left, or the time is over."""
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=at_most_s)
+
+    async def close(self, within_s: float) -> None:
+        """End all connections: the idle at once, the others after their reply or when the time is over."""
+        if ends := [connection.leave() for connection in self.connections]:
+            # Waiting for their tasks is not enough: a bot may read a reply long after it was written.
+            await asyncio.wait(ends, timeout=within_s)
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        for task in tasks:
+            task.cancel()
+        for connection in set(self.connections):
+            connection.reset()

@@ -1,0 +1,270 @@
+"""Requests in flight: the record of each, and what the pipeline has to know of it until it ends."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Hashable, Iterable
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from sealgate.errors import Refusal
+from sealgate.limits.claims import Claim
+from sealgate.orders.attempts import NONCE, RATE_LIMITED
+from sealgate.orders.outcome import Conclusion, Outcome
+from sealgate.request.admission import Ticket
+
+if TYPE_CHECKING:
+    from sealgate.orders.idempotency import Name
+    from sealgate.orders.journal import Order
+    from sealgate.orders.policy import Usage
+    from sealgate.orders.validity import Validity
+
+_NOT_SENT, _UNKNOWN = Conclusion.NOT_SENT, Conclusion.UNKNOWN
+_NOTES = (
+    b"X-Gateway-Request-Id: %b\r\n"
+    b"X-Gateway-Attempts: %d\r\n"
+    b"X-Gateway-Queue-Ms: %d\r\n"
+    b"X-Gateway-Outcome: %b\r\n"
+)
+
+
+class Stage(IntEnum):
+    """Who is being waited for."""
+
+    OWN = 0  # nobody: the gateway works
+    BOT = 1
+    QUEUE = 2
+    UPSTREAM = 3  # for a connection, or for the reply to an identical read
+    SENT = 4  # for the reply, as it may execute by now
+
+
+# By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
+OWN, BOT, QUEUE, UPSTREAM, SENT = Stage
+_WAITS = frozenset({QUEUE, UPSTREAM})
+
+
+class RequestContext(Outcome):
+    """A request in flight: its record, filled in step by step, and what only the pipeline needs to know.
+
+    Times are readings of `System.now`. `own_id` is unique; the bot's id may replace it as `request_id` in log
+    and reply. `give_up_at` bounds the waiting, `ends_at` everything; `not_before` holds a resend back.
+    `conclusion` is what the bot may conclude if the request ends now: unknown from the first byte of an
+    attempt until its verdict. `fence_ms` is the server time after which the latest attempt can no longer be
+    admitted. `idempotency` is its Idempotency-Key with the digest of its content, `order` its row in the
+    journal, `used` the policy's usage that counts it, and as how many orders. `breaker` is the KeyBreaker of
+    its key. `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the
+    latest reply refused it for the limit; `is_late`: for its timestamp, as its `validity` demands.
+    `has_shared`: it waited in vain for the reply to another request; `may_share`: it may do so again.
+    """
+
+    __slots__ = (
+        "_since",
+        "_stage",
+        "_task",
+        "breaker",
+        "ends_at",
+        "fence_ms",
+        "give_up_at",
+        "has_shared",
+        "idempotency",
+        "is_late",
+        "is_limited",
+        "is_over",
+        "may_be_stopped",
+        "may_share",
+        "needs_new_connection",
+        "not_before",
+        "order",
+        "own_id",
+        "refusal",
+        "sent_at",
+        "ticket",
+        "timestamp_ms",
+        "used",
+        "validity",
+    )
+
+    def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
+        super().__init__(own_id, method, now)
+        self.own_id = own_id
+        self.ticket: Ticket | None = None
+        self.breaker: object = None
+        self.validity: Validity | None = None
+        self.give_up_at = self.ends_at = self.not_before = self.sent_at = 0.0
+        self.timestamp_ms = self.fence_ms = 0
+        self.is_over = self.is_limited = self.is_late = False
+        self.needs_new_connection = self.has_shared = False
+        self.may_be_stopped = self.may_share = True
+        self.idempotency: tuple[Name, str] | None = None
+        self.order: Order | None = None
+        self.used: tuple[Usage, int] | None = None
+        self.refusal: Refusal | None = None
+        self._task = task
+        self._stage = OWN
+        self._since = now
+
+    def enter(self, stage: Stage, now: float) -> None:
+        """Note who is being waited for from now on."""
+        waited_s = now - self._since
+        if self._stage is UPSTREAM or self._stage is SENT:
+            self.upstream_s += waited_s
+        elif self._stage is QUEUE:
+            self.queue_s += waited_s
+        elif self._stage is BOT:
+            self.bot_s += waited_s
+        self._stage, self._since = stage, now
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether an attempt is on the wire."""
+        return self._stage is SENT
+
+    def hang_up(self) -> None:
+        """Note that the bot is gone, and stop where that is allowed."""
+        self.has_hung_up = True
+        if self.may_be_stopped and self._task is not None:
+            self._task.cancel()
+
+    def stop(self, refusal: Refusal) -> bool:
+        """End it with a refusal if it waits in the gateway; say whether it does.
+
+        Whoever carries it sees a cancellation, and calls `take_back_stop`.
+        """
+        if self._stage not in _WAITS or self.refusal is not None or self._task is None:
+            return False
+        self.refusal = refusal
+        self._task.cancel()
+        return True
+
+    def take_back_stop(self) -> bool:
+        """Take a cancellation back if it was `stop` alone, and return whether it was."""
+        if self.refusal is None or self.has_hung_up or self._task is None:
+            return False
+        return self._task.uncancel() == 0
+
+    def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
+        """Note the ticket and what its deadline bounds."""
+        self.ticket = ticket
+        self.key, self.route, self.lane = ticket.key, ticket.route.template, ticket.route.lane
+        if ticket.deadline_s is not None:
+            self.give_up_at = self.ends_at = self.started + ticket.deadline_s
+        else:
+            self.give_up_at = self.started + max_wait_s
+            self.ends_at = self.give_up_at + total_timeout_s
+
+    def claim(self, ticket: Ticket, serial: str = "", alike: Hashable = None) -> Claim:
+        """Return what stands in line for it; those `alike` may go as one."""
+        bot, route = ticket.bot, ticket.route
+        is_again = self.has_shared or RATE_LIMITED in self.resends or NONCE in self.resends
+        return Claim(
+            self.own_id,
+            bot.name,
+            route.lane,
+            self.give_up_at,
+            bot.weight,
+            route.cost,
+            ticket.is_read,
+            is_again,
+            serial,
+            alike,
+        )
+
+    def has_resynced(self, step_s: float | None) -> None:
+        """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
+        if self.validity is not None:
+            self.validity.end_ms = 0  # it was by the clock before
+        if not self.upstream_errors:  # it was that of another one, which this one went along with
+            return
+        *earlier, refused = self.upstream_errors
+        self.upstream_errors = (*earlier, refused._replace(step_s=step_s))
+
+    def sends(self, now: float, *, may_be_stopped: bool) -> None:
+        """Note that an attempt goes out, and whether a bot that hangs up ends it."""
+        self.enter(SENT, now)
+        self.attempts += 1
+        self.sent_at = now
+        self.may_be_stopped = may_be_stopped
+        self.conclusion = _UNKNOWN
+
+    def came_back(self, now: float) -> None:
+        """Note that an attempt is over."""
+        self.enter(OWN, now)
+        self.may_be_stopped = True
+
+    def concludes(self, conclusion: Conclusion) -> None:
+        """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""
+        if conclusion is not _NOT_SENT:
+            self.conclusion = conclusion
+
+    def cut(self, detail: str | None) -> None:
+        """Note that the reply broke off while it was passed on; `detail` is None where the bot hung up."""
+        self.conclusion = _UNKNOWN
+        self.broken = detail
+
+    def notes(self) -> bytes:
+        """Return the header lines that every reply of the gateway carries."""
+        conclusion = self.conclusion
+        lines = _NOTES % (
+            self.request_id.encode("ascii"),
+            self.attempts,
+            self.queue_s * 1000,
+            conclusion.encode("ascii"),
+        )
+        if self.shared is not None:
+            lines += b"X-Gateway-Shared: %b\r\n" % self.shared.encode("ascii")
+        if conclusion is _UNKNOWN and self.fence_ms:  # 0: of a first one that is not signed yet
+            lines += b"X-Gateway-Fence-Ms: %d\r\n" % self.fence_ms
+        return lines
+
+    def end(self, status: int, now: float) -> None:
+        """Complete the record, and let go of token, body and task: whoever reads the record may keep it."""
+        if self._stage is not OWN:
+            self.enter(OWN, now)
+        self.ticket = self.order = self.used = self.breaker = self._task = None
+        if self.refusal is not None:
+            self.reason, self.detail = self.refusal.slug, self.refusal.detail
+            self.refusal = None  # the exception behind it holds frames
+        super().end(status, now)
+
+
+class InFlightRequests:
+    """Which requests are in flight, and what carries each: the connections that it may use."""
+
+    def __init__(self) -> None:
+        self._carriers: dict[RequestContext, object] = {}
+        self._idle: list[tuple[object, asyncio.Event]] = []
+
+    def __len__(self) -> int:
+        return len(self._carriers)
+
+    def begin(self, context: RequestContext, carrier: object) -> None:
+        """Take a request in; `carrier` is what must stay open for it."""
+        self._carriers[context] = carrier
+
+    def end(self, context: RequestContext) -> None:
+        """Let it go."""
+        del self._carriers[context]
+        for awaited, idle in self._idle:
+            if not self._is_busy(awaited):
+                idle.set()
+
+    def stop(self, why: Callable[[RequestContext], Refusal | None]) -> int:
+        """End those that wait in the gateway and for which `why` has a reason; return how many."""
+        reasons = [(context, why(context)) for context in self._carriers]
+        return sum(context.stop(reason) for context, reason in reasons if reason is not None)
+
+    async def wait_until_idle(self, at_most_s: float | None, carrier: object = None) -> None:
+        """Return when nothing is in flight, or nothing with that carrier, or the time is over."""
+        if not self._is_busy(carrier):
+            return
+        idle = asyncio.Event()
+        self._idle.append((carrier, idle))
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(at_most_s):
+                    await idle.wait()
+        finally:
+            self._idle.remove((carrier, idle))
+
+    def _is_busy(self, carrier: object) -> bool:
+        carriers: Iterable[object] = self._carriers.values()
+        return bool(self._carriers) if carrier is None else carrier in carriers

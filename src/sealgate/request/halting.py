@@ -1,0 +1,112 @@
+"""Halting orders and letting them go again, at once and, with a journal, over a restart."""
+
+import asyncio
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.machine.system import System
+from sealgate.orders.halts import UNKNOWN, Halt, Halts, Origin, Scope, is_stoppable
+from sealgate.orders.journal import HaltsTable, JournalError
+from sealgate.request.admission import Ticket
+from sealgate.request.context import InFlightRequests, RequestContext
+
+log = structlog.get_logger("sealgate.halts")
+
+_NO_JOURNAL = "no journal.file is set"
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """What a change did: what stands now, how many waiting orders it refused, and why it ends with a restart.
+
+    `forgotten_because` is None where it outlives a restart. `had_been` says that no halt changed. A
+    resume names the halts that it `lifted`, and the `keys` that rested and are used again.
+    """
+
+    halts: Halts
+    refused: int = 0
+    forgotten_because: str | None = None
+    had_been: bool = False
+    lifted: Halts = field(default_factory=Halts)
+    keys: tuple[str, ...] = ()
+
+
+class Halting:
+    """Which orders are halted. It outlives a reload; `table` is None without a journal.
+
+    `is_draining` is set once, when the gateway begins to shut down: no new order begins from then on.
+    """
+
+    def __init__(self, in_flight: InFlightRequests, table: HaltsTable | None, system: System) -> None:
+        self._in_flight = in_flight
+        self._table = table
+        self._system = system
+        self._writing = asyncio.Lock()
+        self.is_draining = False
+        self.halts = table.read() if table is not None else Halts()
+        for halt in self.halts:
+            log.warning("orders_halted", since_ms=halt.since_ms, **_logged(halt.scope, halt.origin))
+
+    def check(self, ticket: Ticket) -> None:
+        """Raise Refusal `halted` where a request may not be sent."""
+        if self.halts.by_scope and (halt := _found(self.halts, ticket)) is not None:
+            raise _refusal(halt)
+
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
+        """Stop the orders of a scope, those that wait included."""
+        before = self.halts
+        self.halts = before.extended(scope, int(self._system.wall() * 1000), origin)
+        refused = self._in_flight.stop(self._reason)
+        log.warning("orders_halted", refused=refused, **_logged(scope, origin))
+        return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
+
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
+        """Let the orders of a scope go again; a wider halt still stands."""
+        lifted = self.halts.within(scope)
+        self.halts = self.halts.without(scope)
+        if lifted:
+            log.info(
+                "orders_resumed",
+                scope=_listed(lifted),
+                still_halted=_listed(self.halts),
+                **asdict(origin),
+            )
+        return Halted(self.halts, 0, await self._keep(), had_been=not lifted, lifted=lifted)
+
+    def _reason(self, context: RequestContext) -> Refusal | None:
+        halt = None if context.ticket is None else _found(self.halts, context.ticket)
+        return None if halt is None else _refusal(halt)
+
+    async def _keep(self) -> str | None:
+        """Write what stands; return why it will be forgotten, None if it is written."""
+        if self._table is None:
+            return _NO_JOURNAL
+        async with self._writing:  # so that the latest is what the file has
+            try:
+                await asyncio.to_thread(self._table.write, self.halts)
+            except JournalError as error:
+                log.error("halts_not_written", cause=str(error))  # noqa: TRY400 - the cause says it all
+                return str(error)
+        return None
+
+
+def _found(halts: Halts, ticket: Ticket) -> Halt | None:
+    return halts.find(ticket.bot.name, ticket.key) if is_stoppable(ticket.route) else None
+
+
+def _refusal(halt: Halt) -> Refusal:
+    scope = halt.scope
+    detail = f"Orders are halted ({scope.words}). The gateway's operator can release them: `{scope.resume}`."
+    return Refusal("halted", detail)
+
+
+def _logged(scope: Scope, origin: Origin) -> dict[str, Any]:
+    """Return what the log says of a halt."""
+    return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` releases them"}
+
+
+def _listed(halts: Halts) -> str | None:
+    return "; ".join(halt.scope.words for halt in halts) or None

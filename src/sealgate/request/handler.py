@@ -1,0 +1,177 @@
+"""Serves one request from its head to its record: the pipeline's reply, or a problem document, is written.
+
+Every request ends in one `Outcome`, reported after the reply has left; log and metrics are its readers.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.exchange.answer import BrokenReplyError
+from sealgate.http.server import Incoming
+from sealgate.machine.findings import program_named
+from sealgate.machine.system import System
+from sealgate.orders.outcome import Batch, Outcome
+from sealgate.request.admission import WrongTokens
+from sealgate.request.bookkeeping import Bookkeeping
+from sealgate.request.bots import client_of, origin_of
+from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
+from sealgate.request.pipeline import Pipeline
+from sealgate.request.replies import Reply, closing_bytes, problem, write_reply
+
+log = structlog.get_logger("sealgate.handler")
+
+Report = Callable[[Outcome], None]
+_GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+_DELAY_S = 0.005
+_MOST = 16  # at once
+
+
+class Handler:
+    """What a listener hands its requests to; `report` gets everything that ends.
+
+    Each request is carried by what `pipeline` is when it comes; a reload puts another one there.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        in_flight: InFlightRequests,
+        books: Bookkeeping,
+        system: System,
+        report: Report,
+    ) -> None:
+        self.pipeline = pipeline
+        self._in_flight = in_flight
+        self._books = books
+        self._system = system
+        self._report = report
+        self._wrong_tokens = WrongTokens()
+
+    async def handle(self, request: Incoming) -> bool:
+        """Serve one request of a bot, and return whether its connection may stay."""
+        bot = request.connection
+        context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
+        bot.on_hang_up = context.hang_up
+        reply: Reply | None = None
+        self._in_flight.begin(context, self.pipeline.generation.upstream)
+        try:
+            reply = await self._answer(self.pipeline, request, context)
+            if reply.remainder is None:
+                self._books.ended(context, reply)
+            else:
+                context.enter(BOT, self._system.now())
+            return await write_reply(request, reply, context.notes(), is_last=self.pipeline.is_draining)
+        except (ConnectionError, asyncio.CancelledError):
+            if not context.is_over and reply is not None:
+                context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
+            return False
+        except BrokenReplyError as error:
+            context.cut(str(error))
+            return False
+        finally:
+            bot.on_hang_up = None
+            if not context.is_over:
+                self._books.ended(context, None)
+            self._in_flight.end(context)
+            context.end(_GONE if reply is None else reply.status, self._system.now())
+            self._report(context)
+
+    @property
+    def inflight(self) -> int:
+        """How many requests are under way, those of bots that are gone included."""
+        return len(self._in_flight)
+
+    def refuse_malformed(self, refusal: Refusal) -> bytes:
+        """Return the reply to what could not even be parsed, and report it."""
+        context = RequestContext(self._system.request_id(), self._system.now(), "other")
+        context.refusal = refusal
+        reply = problem(refusal, context.request_id, self._system.wall())
+        context.end(reply.status, self._system.now())
+        self._report(context)
+        return closing_bytes(reply, context.notes())
+
+    async def _answer(self, pipeline: Pipeline, request: Incoming, context: RequestContext) -> Reply:
+        """Carry the request; what stops it on the way becomes a problem document."""
+        delay_s = 0.0
+        try:
+            return await pipeline.carry(request, context)
+        except Refusal as refusal:
+            context.refusal = refusal.with_traceback(None)  # its frames hold the head
+            delay_s = self._delay_s(request, refusal)
+            # What is no proper request may end elsewhere than where the parser took it to end.
+            request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
+            if context.bot is None:  # for strangers little is kept while they wait for their reply
+                context.client = client_of(request.connection.transport, request.connection.peer)
+                context.user_agent = _user_agent(request)
+                request.release()
+                request.connection.take_no_more()
+        except asyncio.CancelledError:
+            if context.refusal is None or not context.take_back_stop():
+                raise
+        except ConnectionError:
+            raise
+        except Exception:
+            with contextlib.suppress(Exception):  # the log may be what failed
+                log.exception("internal_error", request_id=context.request_id)
+            context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
+        if delay_s:
+            await self._system.sleep(delay_s)
+        context.enter(OWN, self._system.now())  # whatever it was refused in ends here, the wait in line too
+        return problem(context.refusal, context.request_id, self._system.wall())
+
+    def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
+        """Return for how long to hold a refusal back: only that of a wrong token, not of a missing one."""
+        if refusal.slug != "bot_unauthenticated":
+            return 0.0
+        if not any(name.lower() == b"authorization" for name, _ in request.head.fields):
+            return 0.0
+        client = client_of(request.connection.transport, request.connection.peer)
+        return self._wrong_tokens.note(origin_of(client), self._system.now())
+
+
+def _user_agent(request: Incoming) -> str | None:
+    sent = [value for name, value in request.head.fields if name.lower() == b"user-agent"]
+    return program_named(sent[0]) if sent else None
+
+
+Reader = Callable[[Batch], None]
+
+
+class Reporter:
+    """Collects what has ended; each of `readers` gets all the outcomes, in order.
+
+    A log line and a dozen counters cost a tenth of a small request. They are made a moment later, so that no
+    bot waits for them, and few at a time, so that none waits behind many.
+    """
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        self._readers = list(readers)
+        self._ended: list[Outcome] = []
+
+    def add(self, reader: Reader) -> None:
+        """Let one more read from now on."""
+        self._readers.append(reader)
+
+    def report(self, outcome: Outcome) -> None:
+        """Take the record of a request that ended; the readers get it within milliseconds."""
+        self._ended.append(outcome)
+        if len(self._ended) == 1:
+            asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
+        elif len(self._ended) == _MOST:
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Give the readers what is there."""
+        if not self._ended:
+            return
+        batch, self._ended = Batch(self._ended), []
+        for reader in self._readers:
+            try:
+                reader(batch)
+            except Exception:  # a full disk under the log must not stop the metrics, nor the gateway
+                with contextlib.suppress(OSError):
+                    log.exception("reader_failed")

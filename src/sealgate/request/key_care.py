@@ -1,0 +1,210 @@
+"""Looks after one key of a generation: tries it once, again while in doubt or disabled, and reads its expiry.
+
+A key that the exchange has not accepted for any bot yet is tried once after the start, so that a wrong secret
+is reported before an order meets it. The reply is processed like the reply to a bot's request. Nothing waits
+for it and nothing fails because of it: no answer, or an answer about something else, proves nothing of a key.
+"""
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Protocol
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.exchange.answer import Answer
+from sealgate.http.headers import Head
+from sealgate.http.target import parse_target
+from sealgate.keys.bot import Bot
+from sealgate.keys.key_records import KeyRecord, KeyState, find_record
+from sealgate.limits.claims import OWN_BOT
+from sealgate.machine.findings import RENEW
+from sealgate.machine.system import System
+from sealgate.request.admission import Ticket
+from sealgate.request.context import RequestContext
+from sealgate.request.generation import Generation
+from sealgate.request.key_breaker import fix_of
+from sealgate.request.key_health import KeyVerdict, is_mismatch, judge_key, key_fault
+from sealgate.venues.routes import Lane
+
+_SHORTEST_WAIT_S = 10.0
+_LOOK_S = 1.0
+_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
+_READ_AGAIN_S = 3600.0
+# What is logged, once an hour, of a key that is not good.
+_TROUBLES = {
+    KeyState.INACTIVE: "key_inactive",
+    KeyState.ENDED: "key_expired",
+    KeyState.ENDS_SOON: "key_expires_soon",
+}
+
+log = structlog.get_logger("sealgate.keys")
+
+
+class Deliverer(Protocol):
+    """What sends them: a pipeline, from its wait on."""
+
+    generation: Generation
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the gateway shuts down."""
+
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
+        """Return the reply. Raises Refusal where there is none."""
+
+
+async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: System) -> Answer:
+    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's generation.
+
+    Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
+    """
+    ticket = _ticket(pipeline, alias, path, lane)
+    config = pipeline.generation.config
+    context = RequestContext(system.request_id(), system.now(), ticket.method)
+    context.admitted(ticket, max(_SHORTEST_WAIT_S, config.limits.max_wait), config.upstream.total_timeout)
+    answer = await pipeline.deliver(ticket, b"", context)
+    if answer.remainder is not None:
+        answer.remainder.abandon()
+    return answer
+
+
+def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
+    rules = pipeline.generation.rules
+    target = parse_target(path, rules.prefix)
+    inner = target.path[len(rules.prefix) :]
+    method = rules.routes.method_of_read(inner)
+    # The exchange itself must answer: a reply to an earlier read of a bot would say nothing of now.
+    route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
+    bot = Bot(OWN_BOT, (alias,), frozenset((route.needs,)))
+    return Ticket(bot, alias, route, method, target, Head({}, b""), None)
+
+
+class KeyCare:
+    """Runs as long as its pipeline is the current one.
+
+    `untried` are the aliases of the keys that are still to be tried since the start. It is shared with those
+    that look after the other keys, and with those that come after a reload.
+    """
+
+    def __init__(self, pipeline: Deliverer, alias: str, untried: set[str], system: System) -> None:
+        self._pipeline = pipeline
+        self._alias = alias
+        self._live_key = pipeline.generation.live_keys[alias]
+        self._untried = untried
+        venue = pipeline.generation.config.venue
+        self._signed_read, self._key_list = venue.signed_read, venue.key_list
+        self._system = system
+        self._try_at = self._read_at = system.now() + _FIRST_READ_S
+
+    async def run(self) -> None:
+        """Look once a second."""
+        while True:
+            await self._system.sleep(_LOOK_S)
+            await self._try_again()
+            await self._try_new()
+            await self._read_due()
+
+    async def _try_again(self) -> None:
+        """Send a signed read if the key is in doubt or disabled, and the time has come.
+
+        One that was disabled and is taken is logged by the breaker, as is one that is disabled now.
+        """
+        breaker = self._live_key.breaker
+        doubt, was_disabled = breaker.state.doubt, breaker.state.fault is not None
+        if not breaker.try_again():
+            return
+        if doubt is not None and not self._signed_read:  # the key stays in use, see request/key_health.py
+            cause = f"{doubt.value}; the venue's file names no read in reads.signed that could confirm it"
+            log.error("key_refused", key=self._alias, cause=cause, fix=fix_of(doubt, self._alias))
+            return
+        answer = await self._ask(self._signed_read)
+        if answer is None:
+            return
+        fault = key_fault(answer.verdict)
+        if fault is not None and was_disabled:
+            fix = fix_of(fault, self._alias)
+            log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
+        elif fault is None and (breaker.state.fault or breaker.state.doubt) is not None:
+            self._log_unread(self._signed_read, answer)
+        elif fault is None and doubt is not None:
+            cause = f"in one reply, {doubt.value}; a later reply shows that the key is accepted"
+            log.warning("key_kept", key=self._alias, cause=cause)
+
+    async def _try_new(self) -> None:
+        """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
+
+        One that a reload cuts short is sent by the care that comes next.
+        """
+        if self._alias not in self._untried:
+            return
+        if self._live_key.breaker.state.is_unknown and self._signed_read:
+            if not self._may_try():
+                return
+            await self._try()
+        self._untried.remove(self._alias)
+
+    def _may_try(self) -> bool:
+        now = self._system.now()
+        if not self._pipeline.generation.clock.is_good_for(self._live_key.key.recv_window_ms, now):
+            self._try_at = now + _FIRST_READ_S
+        return now >= self._try_at and not self._pipeline.is_draining
+
+    async def _try(self) -> None:
+        try:
+            answer = await self._answer(self._signed_read)
+        except Refusal as refusal:
+            log.info("key_not_proven", key=self._alias, cause=refusal.detail)
+            return
+        # A fault and a refused signature are logged by the breaker.
+        if not is_mismatch(answer.verdict) and key_fault(answer.verdict) is None:
+            is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
+            event = "key_tried" if is_good else "key_not_proven"
+            log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
+
+    async def _read_due(self) -> None:
+        now = self._system.now()
+        if self._live_key.key.session is not None and self._key_list and now >= self._read_at:
+            self._read_at = now + _READ_AGAIN_S
+            await self._read_record()
+
+    async def _read_record(self) -> None:
+        """Take in what the exchange's list says of the key."""
+        answer = await self._ask(self._key_list)
+        if answer is None:
+            return
+        if answer.status != HTTPStatus.OK:
+            self._log_unread(self._key_list, answer)
+        elif (record := find_record(answer.body, self._live_key.key.api_key)) is not None:
+            self._live_key.breaker.record = record
+            self._warn(record)
+        else:
+            fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"
+            cause = "the exchange's list does not have it"
+            log.warning("key_not_listed", key=self._alias, cause=cause, fix=fix)
+
+    async def _ask(self, path: str) -> Answer | None:
+        """Return a reply, None where there is none, which is logged."""
+        try:
+            return await self._answer(path)
+        except Refusal as refusal:
+            log.warning("key_not_asked_about", key=self._alias, path=path, cause=refusal.detail)
+            return None
+
+    def _log_unread(self, path: str, answer: Answer) -> None:
+        cause = f"the answer was {answer.status}"
+        log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
+
+    async def _answer(self, path: str) -> Answer:
+        asked_at = self._system.now()
+        answer = await ask(self._pipeline, self._alias, path, Lane.READ, self._system)
+        if path == self._signed_read:
+            self._live_key.breaker.conclude(answer.verdict, asked_at)
+        return answer
+
+    def _warn(self, record: KeyRecord) -> None:
+        now = self._pipeline.generation.clock.server_now()
+        days = round(record.days_left(now), 1) if record.expires_at is not None else None
+        event = _TROUBLES.get(record.state(now))
+        if event is not None:
+            log.warning(event, key=self._alias, days=days, cause="the exchange's list says so", fix=RENEW)

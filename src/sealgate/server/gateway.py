@@ -1,0 +1,259 @@
+"""The gateway as a whole: it listens, keeps the clock, says how it is, and ends without losing a reply."""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+
+from sealgate import __version__
+from sealgate.config import Address, Config
+from sealgate.config.load import addresses_of
+from sealgate.http.server import Service
+from sealgate.machine.process import Memory, room_for_bots
+from sealgate.machine.system import System
+from sealgate.observe.status import KeyStatus, Status, halt_status, key_status, policy_status
+from sealgate.orders.halts import UNKNOWN, Origin, Scope
+from sealgate.request.bookkeeping import Bookkeeping
+from sealgate.request.bots import BotServer, peer_of
+from sealgate.request.generation import Generation
+from sealgate.request.halting import Halted
+from sealgate.request.handler import Handler, Reader, Reporter
+from sealgate.request.pipeline import Pipeline
+from sealgate.server.opening import Listeners, open_listeners
+from sealgate.server.reload import Reloader, ReloadError
+from sealgate.server.services import Services, build_services
+
+log = structlog.get_logger("sealgate.gateway")
+
+_CLOSING_S = 1.0
+_LOCAL = "local"  # the bot of a configuration without any
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway. `listeners` are where it listens, `services` what stays over a reload."""
+
+    listeners: Listeners
+    started: float
+    services: Services
+    handler: Handler
+    reloader: Reloader
+    reporter: Reporter
+    server: BotServer
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens by TCP: a free port may have been asked for. Raises LookupError without."""
+        if self.listeners.tcp is None:
+            raise LookupError("listen.tcp is turned off")
+        return self.listeners.tcp
+
+    @property
+    def system(self) -> System:
+        """This machine's clocks."""
+        return self.services.system
+
+    @property
+    def books(self) -> Bookkeeping:
+        """What is remembered of requests."""
+        return self.services.books
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What carries the requests that come now."""
+        return self.handler.pipeline
+
+    @property
+    def generation(self) -> Generation:
+        """What it works with."""
+        return self.pipeline.generation
+
+    @property
+    def config(self) -> Config:
+        """The configuration in use."""
+        return self.generation.config
+
+    def status(self) -> Status:
+        """Return the state of everything at this moment."""
+        return Status(
+            version=__version__,
+            base_url=str(self.config.base_url),
+            uptime_s=self.system.now() - self.started,
+            not_ready=self._not_ready(),
+            is_draining=self.pipeline.is_draining,
+            inflight=self.handler.inflight,
+            connections=len(self.server.connections),
+            clock=self.generation.clock.status(),
+            journal=self.books.status,
+            keys=self._keys(),
+            halts=halt_status(self.services.halting.halts),
+            reloads=dict(self.reloader.results),
+            addresses=addresses_of(self.config.listen, self.config.admin),
+            callback_errors=self.services.background.callback_errors,
+            policies=policy_status(self.generation.rules.guards),
+            tls_cert_expires_at=tls.expires_at if (tls := self.listeners.tls) is not None else None,
+        )
+
+    def _keys(self) -> tuple[KeyStatus, ...]:
+        return tuple(
+            key_status(alias, live_key.scheduler.status(), live_key.breaker.state, live_key.breaker.record)
+            for alias, live_key in self.generation.live_keys.items()
+        )
+
+    def _not_ready(self) -> tuple[str, ...]:
+        reasons = []
+        if self.pipeline.is_draining:
+            reasons.append("shutting down")
+        if (clock := self.generation.clock.not_ready) is not None:
+            reasons.append(clock)
+        if (journal := self.books.status).is_refusing:
+            reasons.append(f"the journal cannot be written: {journal.trouble}")
+        faults = {
+            alias: live_key.breaker.state.fault for alias, live_key in self.generation.live_keys.items()
+        }
+        if all(faults.values()):
+            reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
+        return tuple(reasons)
+
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
+        """Stop the orders of a scope."""
+        return await self.services.halting.halt(scope, origin)
+
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
+        """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
+        keys = tuple(
+            alias
+            for alias, live_key in self.generation.live_keys.items()
+            if scope.covers(Scope(scope.bot, alias)) and live_key.breaker.enable()
+        )
+        return replace(await self.services.halting.resume(scope, origin), keys=keys)
+
+    async def wait_until_ready(self, seconds: float) -> None:
+        """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
+        await self.generation.clock.wait_until_ready(self.system.now() + seconds)
+
+    async def drain(self) -> None:
+        """Stop accepting, serve what may still come for the grace, answer what is in flight, close."""
+        self.services.halting.is_draining = True
+        self.listeners.close()
+        await self.server.wait_until_empty(self.config.listen.drain)
+        config = self.generation.config
+        await self.services.in_flight.wait_until_idle(config.limits.max_wait + config.upstream.total_timeout)
+        await self.server.close(_CLOSING_S)
+        self.reporter.flush()
+
+
+@contextlib.asynccontextmanager
+async def running_gateway(
+    config: Config,
+    readers: tuple[Reader, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    load: Callable[[], Config] | None = None,
+    system: System | None = None,
+) -> AsyncIterator[Gateway]:
+    """Run a gateway as long as the block lasts; it drains at its end.
+
+    `load` returns the configuration anew for a reload; without it only secrets are read again. `system`
+    has the clocks, this machine's unless given. Raises SecretError where a secret cannot be read,
+    JournalError where the journal cannot be used, StartError where it cannot listen.
+    """
+    environ = os.environ if environ is None else environ
+    system = system or System()
+    async with contextlib.AsyncExitStack() as ends:
+        services, pipeline = build_services(config, environ, system, ends)
+        reporter = Reporter(readers)
+        handler = Handler(pipeline, services.in_flight, services.books, system, reporter.report)
+        ends.push_async_callback(_close_upstream, handler)
+        reloader = Reloader(services, handler, load or (lambda: config))
+        service = Service(
+            handler.handle,
+            handler.refuse_malformed,
+            config.listen.head_timeout,
+            memory=lambda: handler.pipeline.heads,
+            identify=peer_of,
+            now=system.now,
+        )
+        wanted = config.listen.max_connections
+        server = BotServer(
+            service, wanted, room_for_bots(wanted, pipeline.generation.upstream.most_connections)
+        )
+        ends.push_async_callback(services.background.stop)
+        services.background.follow(services.work(pipeline))
+        services.background.finish(services.background.keep_up(reloader, reloader.watch))
+        memory = Memory(lambda: len(server.connections), system)
+        services.background.finish(services.background.keep_up(memory, memory.keep_small))
+        listeners = await open_listeners(server, config.listen, system)
+        gateway = Gateway(listeners, system.now(), services, handler, reloader, reporter, server)
+        ends.push_async_callback(gateway.drain)
+        yield gateway
+
+
+async def _close_upstream(handler: Handler) -> None:
+    """Close the connections in use by then: a reload may have replaced the first ones."""
+    await handler.pipeline.generation.upstream.close()
+
+
+Said = tuple[int, dict[str, Any]]
+
+
+class Controls:
+    """The three commands of one gateway.
+
+    A name that is not known is refused: a typo in a halt must not be answered as if it had halted somebody.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def reload(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
+        """Take the configuration as it is now into use."""
+        if scope != Scope():
+            return HTTPStatus.BAD_REQUEST, {"error": "a reload takes neither bot nor key"}
+        try:
+            warnings = await self._gateway.reloader.reload(f"{origin.who}, by the admin socket")
+        except ReloadError as error:
+            return HTTPStatus.CONFLICT, {"error": str(error)}
+        return HTTPStatus.OK, {"warnings": list(warnings), "base_url": str(self._gateway.config.base_url)}
+
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
+        """Stop the orders of a scope."""
+        return self._unknown(scope) or self._answer(await self._gateway.halt(scope, origin))
+
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
+        """Let them go again; a halt may name what the configuration has no more."""
+        is_halted = self._gateway.services.halting.halts.within(scope)
+        unknown = None if is_halted else self._unknown(scope)
+        return unknown or self._answer(await self._gateway.resume(scope, origin))
+
+    def _unknown(self, scope: Scope) -> Said | None:
+        config = self._gateway.config
+        error = _unknown("bot", scope.bot, config.bots or (_LOCAL,)) or _unknown(
+            "key", scope.key, config.keys
+        )
+        return None if error is None else (HTTPStatus.NOT_FOUND, {"error": error})
+
+    def _answer(self, halted: Halted) -> Said:
+        return HTTPStatus.OK, {
+            "halts": [asdict(halt) for halt in halt_status(halted.halts)],
+            "refused": halted.refused,
+            "had_been": halted.had_been,
+            "lifted": [asdict(halt) for halt in halt_status(halted.lifted)],
+            "keys": list(halted.keys),
+            "survives_restart": halted.forgotten_because is None,
+            "forgotten_because": halted.forgotten_because,
+            "base_url": str(self._gateway.config.base_url),
+        }
+
+
+def _unknown(kind: str, name: str | None, known: Iterable[str]) -> str | None:
+    names = list(known)
+    if name is None or name in names:
+        return None
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+    return f"there is no {kind} {name}; {hint}"

@@ -1,0 +1,112 @@
+"""What outlives every generation and, with a journal, the process.
+
+That is orders, keyed replies, halts, learned limits, prices, and which nonces may be used up.
+"""
+
+from collections.abc import Mapping
+
+from sealgate.config import Config
+from sealgate.limits.memory import Snapshot
+from sealgate.limits.scheduler import RateScheduler
+from sealgate.machine.system import System
+from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds
+from sealgate.orders.journal import (
+    HaltsTable,
+    Keeping,
+    LimitsKeeper,
+    LimitsTable,
+    NoncesKeeper,
+    NoncesTable,
+    OrderJournal,
+    PricesKeeper,
+)
+from sealgate.orders.journal.marks import Marks, places
+from sealgate.orders.journal.order_journal import MOST_REPLAYS
+from sealgate.orders.policy import PolicyMemory
+from sealgate.request.bookkeeping import Bookkeeping
+from sealgate.request.context import InFlightRequests
+from sealgate.request.generation import Generation
+from sealgate.request.halting import Halting
+from sealgate.venues.venue import Scope
+
+_MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
+
+
+def build_books(
+    config: Config, environ: Mapping[str, str], system: System, policies: PolicyMemory | None = None
+) -> Bookkeeping:
+    """Open the journal, if there is one, and take up what it kept. Raises JournalError.
+
+    `policies` take up how many orders each bot sent, which count once the exchange's time is known.
+    """
+    journal = config.journal
+    replays = IdempotencyKeys(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    if journal.file is None:
+        return Bookkeeping(replays, None, system)
+    keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
+    marks = Marks(journal.file, places(config, environ))
+    lost = marks.note()
+    order_journal = OrderJournal(journal.file, keeping, system)
+    marks.leave()
+    replays.restore(order_journal.recall(), system.now())
+    if policies is not None:
+        policies.undated = order_journal.recall_passed()
+    nonces = NoncesKeeper(NoncesTable(journal.file), system)
+    return Bookkeeping(replays, order_journal, system, nonces, lost)
+
+
+def build_halting(config: Config, in_flight: InFlightRequests, system: System) -> Halting:
+    """Take up the halts that stand; `build_books` made the file. Raises JournalError."""
+    table = None if config.journal.file is None else HaltsTable(config.journal.file)
+    return Halting(in_flight, table, system)
+
+
+def build_keeper(config: Config, generation: Generation, system: System) -> LimitsKeeper | None:
+    """Let each key's limit start from what the journal has of it; `build_books` made the file."""
+    if config.journal.file is None:
+        return None
+    keeper = LimitsKeeper(LimitsTable(config.journal.file), system)
+    followed = subjects(generation)
+    restore(followed, keeper.recall(followed))
+    keeper.follow(followed)
+    return keeper
+
+
+def build_prices_keeper(config: Config, policies: PolicyMemory, system: System) -> PricesKeeper | None:
+    """Let the prices that policies need start from what the journal has; `build_books` made the file."""
+    if config.journal.file is None:
+        return None
+    keeper = PricesKeeper(config.journal.file, policies.prices, system)
+    keeper.recall()
+    return keeper
+
+
+def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Snapshot]) -> None:
+    """Let the schedulers of these subjects start from what was kept."""
+    for subject, snapshot in kept.items():
+        schedulers[subject].restore(snapshot)
+
+
+def subjects(generation: Generation) -> dict[str, RateScheduler]:
+    """Return where what is to be remembered is learned."""
+    of_open = {f"{generation.config.base_url} without a key": generation.gates.of_open}
+    of_keys = {
+        subject(generation.config, alias): live_key.scheduler
+        for alias, live_key in generation.live_keys.items()
+    }
+    return of_keys if generation.gates.of_open in generation.gates.of_keys else {**of_keys, **of_open}
+
+
+def subject(config: Config, alias: str) -> str:
+    """Return what a limit is remembered by: the exchange, and whom it counts together."""
+    scope, key = config.venue.limits.scope, config.keys[alias]
+    if scope is Scope.ADDRESS:
+        return str(config.base_url)
+    if scope is Scope.ACCOUNT and key.account is not None:
+        return f"{config.base_url} account {key.account}"
+    return f"{config.base_url} {key.api_key}"
+
+
+def nonces_place(config: Config, alias: str) -> str:
+    """Return what a key's nonces are remembered by: the exchange, the API key, and what they count."""
+    return f"{config.base_url} {config.keys[alias].api_key} {config.venue.signing.nonce}"

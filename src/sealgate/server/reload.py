@@ -1,0 +1,300 @@
+"""Reload: a whole new generation is built, validated and tried, then one reference is swapped.
+
+Requests under way end on the pipeline that they began with. The lines of the keys, with all that wait there
+and what was learned of the limit, the clock, the journal, halts and, where the destination is the same, the
+connections go over into the new generation; of these only the lines get other settings, at the swap. A fault
+leaves everything as it is.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+
+import structlog
+
+from sealgate.config import Config, ConfigError, check_whole
+from sealgate.config.venues import is_scheme_open
+from sealgate.errors import Refusal
+from sealgate.exchange.answer import Answer
+from sealgate.http.target import Target
+from sealgate.keys.key_records import find_record
+from sealgate.keys.parts import read_parts
+from sealgate.keys.sources import SecretError
+from sealgate.keys.watch import SecretWatch
+from sealgate.machine.system import System
+from sealgate.request.generation import Generation, LiveKey
+from sealgate.request.handler import Handler
+from sealgate.request.key_care import Deliverer, ask
+from sealgate.request.key_health import KeyVerdict, judge_key, key_fault
+from sealgate.request.pipeline import Pipeline
+from sealgate.request.rules import log_policies
+from sealgate.server.memory import restore, subjects
+from sealgate.server.services import Services, build_generation, pacing_of
+from sealgate.venues.routes import Lane
+
+_FREE = {
+    "listen": frozenset({"hosts", "max_body", "body_timeout", "drain"}),
+    "limits": frozenset({"known", "headers", "replay_429", "max_wait", "queue"}),
+}
+_FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
+_SAME = Target("/", "/", None)  # what old and new key sign to be compared
+_FIRST_SAMPLE_S = 5.0
+_MEANWHILE = "the old configuration stays in use"
+
+log = structlog.get_logger("sealgate.reload")
+
+
+def with_fixed(config: Config, running: Config) -> Config:
+    """Return the new configuration with those settings as they run."""
+    tables = {name: _kept(name, config, running) for name in _FIXED_TABLES}
+    return config.model_copy(update=tables)
+
+
+def waiting_for_restart(config: Config, running: Config) -> tuple[str, ...]:
+    """Return the names of settings that have changed, and take effect only after a restart."""
+    return tuple(f"{table}.{name}" for table, name in _differences(config, running))
+
+
+def _kept(table: str, config: Config, running: Config) -> object:
+    differing = {name: getattr(getattr(running, table), name) for name in _fixed_names(table, config)}
+    return getattr(config, table).model_copy(update=differing)
+
+
+def _differences(config: Config, running: Config) -> Iterator[tuple[str, str]]:
+    for table in _FIXED_TABLES:
+        for name in _fixed_names(table, config):
+            if getattr(getattr(config, table), name) != getattr(getattr(running, table), name):
+                yield table, name
+
+
+def _fixed_names(table: str, config: Config) -> list[str]:
+    free = _FREE.get(table, frozenset())
+    return [name for name in type(getattr(config, table)).model_fields if name not in free]
+
+
+class TrialError(Exception):
+    """The exchange refuses something. `str()` has cause and fix."""
+
+
+class Trial:
+    """Tries what a pipeline brings that an old generation did not have.
+
+    What the exchange refuses is an error; where it cannot be reached, or its answer says nothing, that is
+    logged.
+    """
+
+    def __init__(self, new: Deliverer, old: Generation, system: System) -> None:
+        self._new = new
+        self._old = old
+        self._system = system
+
+    async def run(self) -> list[str]:
+        """Return what is not known to be good even so. Raises TrialError."""
+        doubts = [await _tried(f"keys.{alias}", self._try_key(alias)) for alias in self._changed(_key_proof)]
+        doubts += [
+            await _tried(f"keys.{alias}.session", self._try_session(alias))
+            for alias in self._changed(_session_proof)
+            if self._live_key(alias).key.session is not None
+        ]
+        return [doubt for doubt in doubts if doubt is not None]
+
+    def _live_key(self, alias: str) -> LiveKey:
+        return self._new.generation.live_keys[alias]
+
+    def _changed(self, proof: Callable[[LiveKey], Hashable]) -> list[str]:
+        """Return the keys whose proof is not known to be good: a new one, or for another exchange."""
+        new = self._new.generation
+        if new.config.base_url != self._old.config.base_url:
+            return list(new.live_keys)
+        known = {proof(live_key) for live_key in self._old.live_keys.values()}
+        return [alias for alias, live_key in new.live_keys.items() if proof(live_key) not in known]
+
+    async def _try_key(self, alias: str) -> str | None:
+        """Send a signed read; return why it says nothing of the key, None where that is good."""
+        venue = self._new.generation.config.venue
+        path = venue.signed_read
+        if not path:
+            return f"keys.{alias} could not be tried: the venue's file names no read in reads.signed"
+        answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
+        cause = key_fault(answer.verdict) or "the signature is refused"
+        rest = ", its secret or [signing]" if is_scheme_open(venue) else " or its secret"
+        fix = f"correct keys.{alias}.api_key{rest}"
+        return _objection(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
+
+    async def _try_session(self, alias: str) -> str | None:
+        """Read the list of keys, likewise; the key must be in it."""
+        name = f"keys.{alias}.session"
+        path = self._new.generation.config.venue.key_list
+        if not path:
+            return None
+        answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
+        fix = "store the token of a session that has not ended"
+        doubt = _objection(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
+        if doubt is None and find_record(answer.body, self._live_key(alias).key.api_key) is None:
+            return (
+                f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
+            )
+        return doubt
+
+
+async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
+    """Return what a trial returns, or why there was none."""
+    try:
+        return await trial
+    except Refusal as refusal:
+        return f"{name} could not be tried: {refusal.detail}"
+
+
+def _objection(answer: Answer, what: str, refused: str) -> str | None:
+    """Return why an answer says nothing, None where that is good. Raises TrialError."""
+    told = f"{what} was answered {answer.status}"
+    verdict = judge_key(answer.status, answer.verdict)
+    if verdict is KeyVerdict.REFUSED:
+        raise TrialError(f"{told}: {refused}")
+    return told if verdict is KeyVerdict.UNSURE else None
+
+
+def _key_proof(live_key: LiveKey) -> Hashable:
+    """Return what is the same for the same key and secret: no secret is kept that could be compared."""
+    return live_key.key.sign_read(0, b"", "GET", _SAME)
+
+
+def _session_proof(live_key: LiveKey) -> Hashable:
+    return live_key.key.api_key, live_key.key.session
+
+
+class ReloadError(Exception):
+    """The new configuration is not taken. `str()` has cause and fix; the old one stays in use."""
+
+
+class Reloader:
+    """Reloads one gateway. `load` returns the configuration as it is now; it may block."""
+
+    def __init__(self, services: Services, handler: Handler, load: Callable[[], Config]) -> None:
+        self._services = services
+        self._handler = handler
+        self._load = load
+        self._one_at_a_time = asyncio.Lock()
+        self._files = SecretWatch(
+            lambda: handler.pipeline.generation.config, services.environ, services.system
+        )
+        self.results: Counter[str] = Counter(ok=0, failed=0)
+
+    async def watch(self) -> None:
+        """Reload whenever a secret file has changed, until cancelled."""
+        await self._files.run(self._on_change)
+
+    async def _on_change(self) -> None:
+        with contextlib.suppress(ReloadError):  # it is in the log, and nobody waits for an answer
+            await self.reload("a changed secret file")
+
+    async def reload(self, asked_by: str) -> tuple[str, ...]:
+        """Take the configuration as it is now into use, and return what to mind. Raises ReloadError.
+
+        `asked_by` says in the log who wanted it.
+        """
+        async with self._one_at_a_time:
+            try:
+                warnings = await self._renew()
+            except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
+                told = "; ".join(str(error).splitlines())
+                self.results["failed"] += 1
+                log.error("reload_failed", asked_by=asked_by, cause=told, meanwhile=_MEANWHILE)  # noqa: TRY400 - the cause says it all
+                raise ReloadError(told) from None
+            except Exception:
+                self.results["failed"] += 1
+                log.exception("reload_failed", asked_by=asked_by, meanwhile=_MEANWHILE)
+                raise ReloadError(
+                    "the reload failed inside the gateway; report it with the line in its log"
+                ) from None
+            self.results["ok"] += 1
+            log.info("reloaded", asked_by=asked_by)
+            for warning in warnings:
+                log.warning("reloaded_but", cause=warning)
+            return warnings
+
+    async def _renew(self) -> tuple[str, ...]:
+        old = self._handler.pipeline
+        running = old.generation.config
+        self._files.note(await asyncio.to_thread(self._files.snapshot, running))
+        loaded = await asyncio.to_thread(self._load)
+        config = with_fixed(loaded, running)
+        check_whole(config)
+        seen = await asyncio.to_thread(self._files.snapshot, config)
+        parts = await asyncio.to_thread(read_parts, config, self._services.environ)
+        generation = build_generation(
+            config, parts, self._services.system, self._services.in_flight, old.generation
+        )
+        new = self._services.pipeline(generation)
+        try:
+            await self._recall(new.generation)
+            doubts = await self._prove(new, old)
+        except BaseException:
+            self._give_up(new, old)
+            raise
+        self._swap(new, old)
+        self._files.note(seen)
+        waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
+        return (*doubts, *waiting)
+
+    async def _recall(self, generation: Generation) -> None:
+        """Let the limits of keys that are new start from what the journal has of them."""
+        if self._services.keeper is not None:
+            places = subjects(generation)
+            restore(places, await asyncio.to_thread(self._services.keeper.recall, places))
+
+    async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
+        """Try the keys that are not known to be good; return what is not known even so."""
+        # What the new generation brings, another clock, say, works already: signing takes it.
+        self._services.background.follow(
+            {**self._services.work(old), **self._services.upkeep(new.generation)}
+        )
+        doubts = await self._follow_clock(new, old)
+        doubts += await Trial(new, old.generation, self._services.system).run()
+        if old.is_draining:
+            raise ReloadError("the gateway is shutting down; reload the one that replaces it")
+        return doubts
+
+    async def _follow_clock(self, new: Pipeline, old: Pipeline) -> list[str]:
+        """Give a new clock the time for its first sample, so that no request waits; return why none came.
+
+        Where the old one works, that is an error: no request could be signed any more.
+        """
+        if new.generation.clock is old.generation.clock:
+            return []
+        until = self._services.system.now() + _FIRST_SAMPLE_S
+        try:
+            await new.generation.clock.wait_until_ready(until)
+        except Refusal as refusal:
+            if new.generation.config.clock.required and old.generation.clock.not_ready is None:
+                fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
+                raise ReloadError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
+            return [refusal.detail]
+        return []
+
+    def _swap(self, new: Pipeline, old: Pipeline) -> None:
+        if self._services.keeper is not None:
+            self._services.keeper.follow(subjects(new.generation))
+        self._handler.pipeline = new
+        new.generation.clock_keeper.gates = new.generation.gates
+        log_policies(new.generation.config, new.generation.rules.guards)
+        pacing = pacing_of(new.generation.config)
+        for scheduler in new.generation.gates.schedulers:
+            scheduler.adopt(pacing)
+        old.retire()
+        self._services.background.follow(self._services.work(new))
+        if new.generation.upstream is not old.generation.upstream:
+            self._services.background.finish(self._retire(old))
+
+    async def _retire(self, old: Pipeline) -> None:
+        """Close the old connections when nobody needs them any more."""
+        try:
+            await self._services.in_flight.wait_until_idle(None, old.generation.upstream)
+        finally:
+            await old.generation.upstream.close()
+
+    def _give_up(self, new: Pipeline, old: Pipeline) -> None:
+        self._services.background.follow(self._services.work(old))
+        if new.generation.upstream is not old.generation.upstream:
+            self._services.background.finish(new.generation.upstream.close())

@@ -1,0 +1,228 @@
+"""The gateway and its readers, put together: what `serve` and `demo` run."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from sealgate import __version__
+from sealgate.config import Address, Config, ConfigError
+from sealgate.config.starter import leftovers
+from sealgate.config.venues import venue_text
+from sealgate.errors import Refusal
+from sealgate.machine.loop import stop_event
+from sealgate.machine.process import (
+    ServiceManager,
+    StartError,
+    caller_of,
+    forbid_core_dumps,
+    room_for_admin,
+)
+from sealgate.machine.system import System
+from sealgate.observe.admin import admin_app, control_app, notes
+from sealgate.observe.live import Live
+from sealgate.observe.log import RequestLog, buffered_stderr, configure_log, is_console
+from sealgate.observe.log_stream import LogStream
+from sealgate.observe.metrics import Metrics
+from sealgate.observe.running import second_of
+from sealgate.observe.serving import BACKLOG, running_app
+from sealgate.orders.journal import JournalError
+from sealgate.request.handler import Reader
+from sealgate.server.gateway import Controls, Gateway, running_gateway
+from sealgate.server.reload import ReloadError
+from sealgate.server.sockets import bind, bind_admin
+
+_LOOK_AGAIN_S = 5.0  # a reload may bring another clock
+
+log = structlog.get_logger("sealgate.serve")
+_MOST_AT_ONCE = 8  # commands; they are a person's
+
+
+async def serve(load: Callable[[], Config]) -> None:
+    """Run the gateway until a signal asks it to stop; `load` is called again for a reload.
+
+    Raises ConfigError, also if the example of the starter file would be sent to the exchange, and StartError
+    if a gateway has one of its addresses already.
+    """
+    config = load()
+    if lines := [f"{cause}; {fix}" for cause, fix in leftovers(config)]:
+        raise ConfigError(lines)
+    with contextlib.closing(buffered_stderr()) as stream:
+        configure_log(config.log.level, config.log.format, System().wall, stream)
+        forbid_core_dumps()
+        try:
+            await _serve(config, load, stream)
+        except (JournalError, StartError):
+            # The second of two gateways fails at the first thing that the other has: it is not to blame.
+            if (running := second_of(config, os.environ)) is not None:
+                raise StartError(running) from None
+            raise
+
+
+async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) -> None:
+    stop = stop_event()
+    async with running_with_admin(config, (RequestLog(stream),), load=load) as (gateway, admin):
+        _reload_on_hangup(gateway)
+        _announce(gateway, admin, stream)
+        if admin is not None and not admin.is_loopback:
+            fix = "anyone who can connect can read it: restrict access by a firewall or network policy"
+            log.warning("admin_is_open", address=str(admin), fix=fix)
+        _freeze_memory()
+        manager = ServiceManager(os.environ)
+        # Not only once it can sign: an exchange that is away is no reason to start it again.
+        manager.notify("READY=1")
+        gateway.services.background.finish(manager.keep_up(lambda: _in_words(gateway), gateway.system))
+        ready = asyncio.create_task(_log_when_ready(gateway))
+        await stop.wait()
+        ready.cancel()
+        log.info("draining", inflight=gateway.handler.inflight)
+        manager.notify("STOPPING=1")
+        await gateway.drain()  # here, where the admin address still says so
+    log.info("stopped")
+
+
+def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> None:
+    """Say which exchange this is for, where bots connect and where the live page is."""
+    config, urls = gateway.config, gateway.listeners.urls
+    page = None if admin is None else f"http://{admin}/"
+    if not (is_console(config.log.format) and stream.isatty()):
+        log.info(
+            "listening",
+            venue=venue_text(config.venue),
+            base_url=str(config.base_url),
+            bots=" ".join(urls),
+            admin=admin and f"http://{admin}",
+            page=page,
+        )
+        return
+    rows = {"bots": " ".join(urls), "live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
+    head = f"Sealgate {__version__} for {config.venue.title}, {config.base_url}"
+    stream.write("\n".join((head, *(f"  {name:<9}  {text}" for name, text in rows.items()), "", "")))
+
+
+def _in_words(gateway: Gateway) -> str:
+    """Return the state as `systemctl status` shows it."""
+    status = gateway.status()
+    if status.is_draining:
+        return f"draining: {status.inflight} in flight"
+    if status.not_ready:
+        return f"not ready: {'; '.join(status.not_ready)}"
+    return ", but ".join(filter(None, ("ready", "; ".join(notes(status)))))
+
+
+def _reload_on_hangup(gateway: Gateway) -> None:
+    """Let SIGHUP reload, as it does with every daemon."""
+
+    async def reload() -> None:
+        with contextlib.suppress(ReloadError):  # it is in the log
+            await gateway.reloader.reload("SIGHUP")
+
+    background = gateway.services.background
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: background.finish(reload()))
+
+
+def _freeze_memory() -> None:
+    """Look through what start-up made no more: it stays for good.
+
+    The collector's walks through all modules, again and again, took a fifth of a request and were its worst
+    delays. Requests make few cycles, so that the young generation may grow.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+
+
+async def _log_when_ready(gateway: Gateway) -> None:
+    if not await _is_ready_within(gateway, gateway.config.clock.grace):
+        log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
+        while not await _is_ready_within(gateway, _LOOK_AGAIN_S):
+            pass
+    log.info("ready")
+
+
+async def _is_ready_within(gateway: Gateway, seconds: float) -> bool:
+    try:
+        await gateway.wait_until_ready(seconds)
+    except Refusal:
+        return False
+    return True
+
+
+@contextlib.asynccontextmanager
+async def running_with_admin(
+    config: Config,
+    readers: tuple[Reader, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    load: Callable[[], Config] | None = None,
+    system: System | None = None,
+) -> AsyncIterator[tuple[Gateway, Address | None]]:
+    """Run the gateway, its admin address and socket; yield the first two, the address as it really is.
+
+    What it takes and raises is as with `running_gateway`.
+    """
+    async with running_gateway(config, readers, environ, load, system) as gateway:
+        metrics = Metrics(gateway.status)
+        live = Live(
+            gateway.status,
+            gateway.system,
+            lambda: {name: bot.weight for name, bot in gateway.config.bots.items()},
+            lambda: gateway.config.venue.replies,
+            lambda: gateway.config.venue.unsigned_routes,
+        )
+        gateway.reporter.add(metrics)
+        gateway.reporter.add(live)
+        async with (
+            _running_admin(config, gateway, metrics, live) as address,
+            running_control(gateway, metrics, live.document) as control,
+        ):
+            if control is not None:
+                log.info("taking_commands", socket=str(control))
+            yield gateway, address
+
+
+@contextlib.asynccontextmanager
+async def _running_admin(
+    config: Config, gateway: Gateway, metrics: Metrics, live: Live
+) -> AsyncIterator[Address | None]:
+    address = config.admin.tcp
+    if address is None:
+        yield None
+        return
+    hosts = frozenset(config.admin.hosts)
+    app = admin_app(gateway.status, metrics, live, hosts, is_loopback=address.is_loopback)
+    async with running_app(app, room_for_admin(), config.listen.head_timeout) as protocol:
+        listeners = await bind(address, "admin.tcp", BACKLOG)
+        with contextlib.ExitStack() as ends:
+            for sock in listeners:
+                server = await asyncio.get_running_loop().create_server(protocol, sock=sock, backlog=BACKLOG)
+                ends.callback(server.close)
+            yield Address(*listeners[0].getsockname()[:2])
+
+
+@contextlib.asynccontextmanager
+async def running_control(
+    gateway: Gateway, metrics: Metrics, document: Callable[[], Any] | None = None
+) -> AsyncIterator[Path | None]:
+    """Take commands as long as the block lasts; yield where, None where it is off. Raises StartError."""
+    bound = bind_admin(gateway.config.admin.unix, gateway.services.environ)
+    if bound is None:
+        yield None
+        return
+    controls = Controls(gateway)
+    actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
+    app = control_app(gateway.status, metrics, actions, caller_of, document)
+    async with running_app(app, _MOST_AT_ONCE, gateway.config.listen.head_timeout) as protocol:
+        try:
+            loop = asyncio.get_running_loop()
+            server = await loop.create_server(protocol, sock=bound.sock, backlog=BACKLOG)
+            with contextlib.closing(server):
+                yield bound.path
+        finally:
+            bound.remove()
+            bound.sock.close()

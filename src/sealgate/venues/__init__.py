@@ -1,0 +1,15 @@
+"""What an exchange is, as data: a TOML file each in `files/`. The code knows their grammar and no exchange.
+
+Pure:
+venue           a whole file, read once
+document        a file as tables read key by key, with errors
+templates       literal bytes and `{name|filter}`
+scheme          how requests are signed
+routes          what a method and a path need, and their lane
+replies         what a reply means
+order_terms     symbol, size and price out of an order
+own_parameters  parameters that only the gateway sets
+outward         words of paths that lead money or keys out
+server_time     the time out of a reply
+letters         names in other spellings
+"""

@@ -1,0 +1,193 @@
+"""A venue's file as tables that are read key by key: each error names file, line, cause and nearest name."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sealgate.venues.templates import TemplateError, nearest
+
+POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # but for the whole document's
+FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
+_HEADER = re.compile(r"\s*\[(\[)?\s*([\w.\-]+)\s*\]")
+_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w\-]+))\s*=""")
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
+_KINDS = {str: "a text", bool: "true or false", int: "a whole number", list: "a list", dict: "a table"}
+
+
+def pick(document: object, pointer: str) -> object:
+    """Return what stands at a pointer, None where there is nothing; "" is the whole document."""
+    for token in pointer.split("/")[1:]:
+        document = _child(document, token.replace("~1", "/").replace("~0", "~"))
+    return document
+
+
+def pick_each(document: object, pointer: str) -> list[object]:
+    """Return all that stands at a pointer, in which * means each value of a list."""
+    found = [document]
+    for step in pointer.split("/")[1:]:
+        if step == "*":
+            found = [value for one in found if isinstance(one, list) for value in one]
+        else:
+            found = [_child(one, step.replace("~1", "/").replace("~0", "~")) for one in found]
+    return [value for value in found if value is not None]
+
+
+def _child(document: object, name: str) -> object:
+    if isinstance(document, dict):
+        return document.get(name)
+    if isinstance(document, list) and name.isdecimal() and int(name) < len(document):
+        return document[int(name)]
+    return None
+
+
+Path = tuple[str | int, ...]
+
+
+class VenueError(ValueError):
+    """A venue's file that cannot be used; the message is one line: file, line, cause and what is valid."""
+
+
+class Document:
+    """One file: its name for messages, its text, and what TOML makes of it."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self._lines = text.splitlines()
+        try:
+            self.data: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            found = _AT_LINE.search(str(error))
+            line = int(found[1]) if found and found[1] else len(self._lines)
+            cause = _AT_LINE.sub("", str(error)).strip()
+            raise VenueError(f"{file}:{line}: not valid TOML: {cause}") from None
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the file comes with the program: a user's own is named by its path."""
+        return "/" not in self.file
+
+    def error(self, path: Path, cause: str) -> VenueError:
+        """Return the error of what stands at a path, or of the table that should have it."""
+        return VenueError(f"{self.file}:{self._line(path)}: {cause}")
+
+    def _line(self, path: Path) -> int:
+        best, at = 0, 1
+        for number, place in _places(self._lines):
+            if len(place) > best and place == path[: len(place)]:
+                best, at = len(place), number
+        return at
+
+
+def _places(lines: Iterable[str]) -> Iterator[tuple[int, Path]]:
+    """Yield (line, path) of every table and key; the tables of a list are counted."""
+    table: Path = ()
+    counts: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if header := _HEADER.match(line):
+            name = header[2]
+            table = tuple(name.split("."))
+            if header[1]:
+                counts[name] = counts.get(name, -1) + 1
+                table = (*table, counts[name])
+            yield number, table
+        elif key := _KEY.match(line):
+            yield number, (*table, key[1] or key[2] or key[3])
+
+
+class Table:
+    """One table of a file. Every key in it must be among `keys`."""
+
+    def __init__(self, document: Document, path: Path, data: Mapping[str, Any], keys: Iterable[str]) -> None:
+        self.document, self.path, self.data = document, path, data
+        valid = list(keys)
+        for key in data:
+            if key not in valid:
+                raise self.error(key, f"unknown key {key}{nearest(key, valid)}")
+
+    def error(self, key: str | None, cause: str) -> VenueError:
+        """Return the error of a key, or of the table."""
+        return self.document.error(self.path if key is None else (*self.path, key), cause)
+
+    def text(self, key: str, default: str | None = None, choices: Iterable[str] = ()) -> str:
+        """Return a text; without a default it must be there."""
+        value = self._typed(key, str, default)
+        valid = list(choices)
+        if valid and value not in valid:
+            raise self.error(key, f"{key} = {value!r} is unknown{nearest(value, valid)}")
+        return str(value)
+
+    def integer(self, key: str, default: int = 0) -> int:
+        """Return a whole number of 0 or more."""
+        value = int(self._typed(key, int, default))
+        if value < 0:
+            raise self.error(key, f"{key} is below 0")
+        return value
+
+    def number(self, key: str, default: float) -> float:
+        """Return a number above 0."""
+        value = self.data.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise self.error(key, f"{key} must be a number above 0")
+        return float(value)
+
+    def flag(self, key: str) -> bool:
+        """Return a true or false, false where it is absent."""
+        return bool(self._typed(key, bool, default=False))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts; one text alone is a list of one."""
+        value = self.data.get(key, [])
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+            raise self.error(key, f"{key} must be a text or a list of texts")
+        return tuple(values)
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        """Return a list of whole numbers."""
+        values = self._typed(key, list, [])
+        if not all(type(one) is int for one in values):
+            raise self.error(key, f"{key} must be a list of whole numbers")
+        return tuple(values)
+
+    def table(self, key: str, keys: Iterable[str] | None = None) -> "Table":
+        """Return a table, an empty one where it is absent; `keys` None: they are names of the file's own."""
+        data = self._typed(key, dict, {})
+        return Table(self.document, (*self.path, key), data, data if keys is None else keys)
+
+    def tables(self, key: str, keys: Iterable[str] | None = None) -> list["Table"]:
+        """Return the tables of a list; `keys` None: they are names of the file's own."""
+        valid = None if keys is None else list(keys)
+        rows = self._typed(key, list, [])
+        if not all(isinstance(row, dict) for row in rows):
+            raise self.error(key, f"{key} must be a list of tables")
+        return [Table(self.document, (*self.path, key, at), row, valid or row) for at, row in enumerate(rows)]
+
+    def checked(self, key: str, pattern: "re.Pattern[str]", what: str, default: str | None = None) -> str:
+        """Return a text that a pattern must match whole, unless it is the default."""
+        value = self.text(key, default)
+        if value != default and not pattern.fullmatch(value):
+            raise self.error(key, f"{key} = {value!r} is not {what}")
+        return value
+
+    def pattern(self, key: str, *, finds: bool = True) -> "re.Pattern[str]":
+        """Return a regular expression, with one group if it finds something in a text in any case."""
+        try:
+            pattern = re.compile(self.text(key), re.IGNORECASE if finds else re.NOFLAG)
+        except re.error as error:
+            raise self.error(key, f"{key} is not a regular expression: {error}") from None
+        if finds and pattern.groups != 1:
+            raise self.error(key, f"{key} must have one group, for what is found")
+        return pattern
+
+    def template_error(self, key: str | None, error: TemplateError) -> VenueError:
+        """Return the error of a template that stands at a key."""
+        return self.error(key, str(error) if key is None else f"{key}: {error}")
+
+    def _typed(self, key: str, kind: type, default: Any) -> Any:
+        value = self.data.get(key, default)
+        if value is None:
+            raise self.error(None, f"{key} is missing")
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.error(key, f"{key} must be {_KINDS[kind]}")
+        return value

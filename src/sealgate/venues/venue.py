@@ -1,0 +1,426 @@
+"""One venue: what its TOML file says, read once into frozen values. Text in, `Venue` out.
+
+The grammar is docs/venues.md's. Every error is one line: file, line, cause and the nearest valid name.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from sealgate.venues.document import FIELD_NAME, POINTER, Document, Table, VenueError
+from sealgate.venues.order_terms import OrderShape, Path, PriceShape, Rows, steps
+from sealgate.venues.replies import MOMENTS, REPLY_KEYS, Judge, Scope, read_rules
+from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
+from sealgate.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
+from sealgate.venues.templates import Ref, Template, names_in
+
+__all__ = ["KeyMaterial", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
+
+_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words", "order_ids")
+_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
+_NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
+_URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
+_PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
+_TEMPLATE = re.compile(r"(/(\*\*|[\w.\-:=,]+|[\w.\-:=,]*\{\w+\}[\w.\-:=,]*))+/?", re.ASCII)
+_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
+_PRICE_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&{{}}]+)?", re.ASCII)
+_LINK = re.compile(r"https://\S+")
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+_LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
+_RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
+_ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "shared", "order", "prices")
+_ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
+_ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
+_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
+_IN = ("json", "form", "parameters")
+_PLACE = "a JSON pointer such as /symbol"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
+
+    `resets` is how `resets_header` is to be read, one of MOMENTS. With `per_route` it speaks of the path that
+    was asked alone, and not of the whole limit.
+    """
+
+    header: str
+    counts: str  # used | left
+    window_s: float
+    most: float
+    most_header: str
+    resets_header: str
+    resets: str = ""
+    per_route: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRules:
+    """How a venue counts, what it says of that, and what it has published ("6000/60s")."""
+
+    scope: Scope
+    counters: tuple[Counter, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Venue:
+    """A venue, compiled. Nothing of it changes; `sealer` makes of it what signs for one key."""
+
+    file: str
+    name: str
+    title: str
+    docs: str
+    base_url: str
+    prefix: str
+    checked: str
+    tier: str
+    note: str
+    signing: Scheme
+    clock_path: str
+    clock_field: str
+    limits: LimitRules
+    signed_read: str
+    key_list: str
+    price_reads: tuple[str, ...]
+    routes: tuple[RouteRow, ...]
+    replies: Judge
+
+    @cached_property
+    def unsigned_routes(self) -> frozenset[str]:
+        """Return the templates of routes that say nothing of a key's secret when they are answered."""
+        return frozenset(row.template for row in self.routes if row.auth is not Auth.SIGNED)
+
+    @property
+    def recv_window_ms(self) -> int:
+        """How old a timestamp may be, where no key's setting says otherwise."""
+        return int(self.signing.recv_window or self.signing.expires_s * 1000 or _RECV_WINDOW_MS)
+
+    @property
+    def states_window(self) -> bool:
+        """Whether its requests carry a time, and the file says how long that holds."""
+        signing = self.signing
+        return signing.needs("timestamp") and bool(signing.recv_window or signing.expires_s)
+
+    @property
+    def fixes_window(self) -> bool:
+        """Whether the exchange grants all timestamps the same time, and no request says otherwise."""
+        signing = self.signing
+        return self.states_window and not (signing.recv_window_per_key or signing.needs("recv_window"))
+
+    @property
+    def header_prefix(self) -> str:
+        """What the names of the signing headers have in common at their beginning."""
+        names = [name for name, _ in self.signing.headers]
+        first, last = min(names, default=""), max(names, default="")
+        shared = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+        return first[:shared]
+
+    @property
+    def signs_query(self) -> bool:
+        """Whether the query is part of what is signed."""
+        return any({"query", "target"} & names_in(text) for text in self.signing.message.values())
+
+    @cached_property
+    def own_headers(self) -> frozenset[str]:
+        """Return the names, in small letters, of headers that are the gateway's and never a bot's.
+
+        One with a `*` at its end stands for all that begin so.
+        """
+        signing = self.signing
+        return frozenset(name.lower() for name in (*(name for name, _ in signing.headers), *signing.drops))
+
+    def sealer(self, key: KeyMaterial, base_url: str = "") -> Sealer:
+        """Return what signs for one key. Raises ValueError where its secret is not what the file says."""
+        url = urlsplit(base_url or self.base_url)
+        return Sealer(self.signing, key, f"{url.netloc}{url.path.rstrip('/')}", self.prefix)
+
+    def overridden(
+        self,
+        *,
+        prefix: str | None = None,
+        header_prefix: str | None = None,
+        encoding: str | None = None,
+        secret: str | None = None,
+        signs_query: bool | None = None,
+    ) -> "Venue":
+        """Return the venue with settings of the configuration in the place of the file's; None keeps one."""
+        signing = self.signing
+        headers = signing.headers
+        if header_prefix is not None:
+            shared = len(self.header_prefix)
+            headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
+            signing = replace(signing, drops=tuple(dict.fromkeys((*signing.drops, f"{header_prefix}*"))))
+        message = signing.message
+        if signs_query is not None:
+            signed = "target" if signs_query else "path"
+            message = {case: _with_path(text, signed) for case, text in message.items()}
+        changed = replace(
+            signing,
+            headers=headers,
+            message=message,
+            encoding=encoding or signing.encoding,
+            secret=secret or signing.secret,
+        )
+        kept = self.prefix if prefix is None else prefix
+        signed_read, key_list = (
+            path and kept + path.removeprefix(self.prefix) for path in (self.signed_read, self.key_list)
+        )
+        price_reads = tuple(kept + path.removeprefix(self.prefix) for path in self.price_reads)
+        return replace(
+            self,
+            signing=changed,
+            prefix=kept,
+            signed_read=signed_read,
+            key_list=key_list,
+            price_reads=price_reads,
+        )
+
+
+def _with_path(text: Template, signed: str) -> Template:
+    return tuple(
+        Ref(signed, piece.filters) if isinstance(piece, Ref) and piece.name in ("path", "target") else piece
+        for piece in text
+    )
+
+
+def read_venue(file: str, text: str) -> Venue:
+    """Read and check a venue's file; `file` is its name for messages. Raises VenueError."""
+    document = Document(file, text)
+    whole = Table(document, (), document.data, (*_KEYS, *_TABLES))
+    prefix = whole.checked("prefix", _PATH, "a path such as /v1", "")
+    clock = whole.table("clock", ("path", "field"))
+    reads = whole.table("reads", ("signed", "keys", "prices"))
+    name, title = whole.checked("name", _NAME, "a name such as my-venue"), whole.text("title")
+    signing = read_scheme(whole.table("signing", SIGNING_KEYS))
+    routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
+    if not signing.signs_method:
+        routes = tuple(_with_strict_gets(routes))
+    return Venue(
+        file=file,
+        name=name,
+        title=title,
+        docs=whole.checked("docs", _LINK, "an https address", ""),
+        base_url=whole.checked("base_url", _URL, "an https address without a slash at its end", ""),
+        prefix=prefix,
+        checked=whole.text("checked", ""),
+        tier=whole.text("tier", ""),
+        note=whole.text("note", ""),
+        signing=signing,
+        clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
+        clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
+        limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
+        signed_read=reads.checked("signed", _READ, "a path such as /v1/time", ""),
+        key_list=reads.checked("keys", _PATH, "a path such as /v1/time", ""),
+        price_reads=_price_reads(reads, routes, prefix),
+        routes=routes,
+        replies=Judge(
+            read_rules(whole.tables("replies", REPLY_KEYS)),
+            _pointers(whole, "words"),
+            _pointers(whole, "order_ids"),
+        ),
+    )
+
+
+def _with_strict_gets(rows: Iterable[RouteRow]) -> Iterable[RouteRow]:
+    """Yield the rows of a venue that signs no method: there an order may be executed that came by GET.
+
+    1. A signed GET has no body, as the same bytes may be an order's.
+    2. A path that rows name, but not its GET, needs by GET the most that it needs by any method.
+    """
+    ranks = list(Permission)
+    named: set[str] = set()  # templates whose GET a row names, without the names of their placeholders
+    most: dict[str, Permission] = {}
+    for row in rows:
+        for method in METHODS if row.method == "*" else (row.method,):
+            is_get = method == "GET"
+            yield replace(
+                row, method=method, is_bodiless=row.is_bodiless or (is_get and row.auth is Auth.SIGNED)
+            )
+            shape = _PLACEHOLDER.sub("{}", row.template)
+            if is_get and (row.method == "GET" or row.needs is not None or row.auth is not Auth.SIGNED):
+                named.add(shape)
+            elif not is_get and row.auth is Auth.SIGNED and not row.template.endswith("**"):
+                needs = row.needs or (Permission.READ if method == "HEAD" else Permission.TRADE)
+                most[shape] = max(needs, most.get(shape, needs), key=ranks.index)
+    if "/**" not in named:
+        yield RouteRow("GET", "/**", is_bodiless=True)
+    for template, needs in most.items():
+        if template not in named and needs is not Permission.READ:
+            yield RouteRow("GET", template, needs=needs, lane=Lane.ORDER, is_bodiless=True)
+
+
+def _price_reads(reads: Table, routes: tuple[RouteRow, ...], prefix: str) -> tuple[str, ...]:
+    table = RouteTable(routes)
+    for target in reads.texts("prices"):
+        path = target.partition("?")[0].replace("{symbol}", "x")
+        is_read = _PRICE_READ.fullmatch(target) and path.startswith(f"{prefix}/")
+        if not is_read or re.findall(r"[{}]", target.replace("{symbol}", "", 1)):
+            raise reads.error("prices", f"{target!r} is not a read such as /v1/price?symbol={{symbol}}")
+        if table.find("GET", path[len(prefix) :]).prices is None:
+            raise reads.error("prices", f"{target!r} in prices is no GET of [[routes]] that has prices")
+    return reads.texts("prices")
+
+
+def _pointers(whole: Table, key: str) -> tuple[str, ...]:
+    for at in whole.texts(key):
+        if not POINTER.fullmatch(at):
+            raise whole.error(key, f"{at!r} in {key} is not a JSON pointer such as /msg")
+    return whole.texts(key)
+
+
+def _limits(table: Table) -> LimitRules:
+    for known in table.texts("known"):
+        if not _LIMIT.fullmatch(known):
+            raise table.error("known", f"{known!r} in known is not a limit such as 1200/60s")
+    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets", "per_route")
+    rows = table.tables("counters", keys)
+    return LimitRules(
+        Scope(table.text("scope", Scope.KEY, list(Scope))), tuple(map(_counter, rows)), table.texts("known")
+    )
+
+
+def _counter(row: Table) -> Counter:
+    most_header = row.checked("most_header", FIELD_NAME, "the name of a header", "")
+    resets_header = row.checked("resets_header", FIELD_NAME, "the name of a header", "")
+    counts = row.text("counts", "used", ("used", "left"))
+    if most_header and "most" in row.data:
+        raise row.error("most", "a counter has most, or most_header where replies say it")
+    if counts == "used" and not most_header and "most" not in row.data:
+        raise row.error(None, "a counter has most, or most_header where replies say it")
+    if "resets" in row.data and not resets_header:
+        raise row.error("resets", "resets needs resets_header")
+    return Counter(
+        header=row.checked("header", FIELD_NAME, "the name of a header"),
+        counts=counts,
+        window_s=row.number("window_s", 1.0),
+        most=row.number("most", 1.0) if "most" in row.data else 0.0,
+        most_header=most_header,
+        resets_header=resets_header,
+        resets=row.text("resets", choices=MOMENTS) if resets_header else "",
+        per_route=row.flag("per_route"),
+    )
+
+
+def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
+    """Yield the open route of the time, which bots may ask for, too."""
+    path = clock.text("path", "")
+    if path.startswith(f"{prefix}/"):
+        yield RouteRow("GET", path[len(prefix) :], Auth.OPEN)
+
+
+def _order_shape(row: Table) -> OrderShape | None:
+    if "order" not in row.data:
+        return None
+    table = row.table("order", _ORDER_KEYS)
+    limit, buys = table.texts("limit"), table.texts("buys")
+    if bool(limit) != ("kind" in table.data):
+        raise table.error(None, "kind and limit go together: which kinds of orders have a price")
+    if bool(buys) != ("side" in table.data):
+        raise table.error(None, "side and buys go together: which orders surely buy")
+    if "beside" in table.data and not table.data.get("each"):
+        raise table.error("beside", "beside needs each: a batch whose orders are not the whole body")
+    if "reduce_only_if" in table.data and "reduce_only" not in table.data:
+        raise table.error("reduce_only_if", "reduce_only_if needs reduce_only")
+    return OrderShape(
+        is_json=table.text("in", "json", _IN) == "json",
+        in_query=table.data.get("in") == "parameters",
+        each=_rows_at(table),
+        limit=frozenset(limit),
+        buys=frozenset(buys),
+        only=_rows(table, "only"),
+        reduce_only_if=_rows(table, "reduce_only_if"),
+        never=_places(table, "never"),
+        beside=_places(table, "beside"),
+        in_contracts=table.flag("contracts"),
+        **{name: _steps_at(table, name) for name in _ORDER_PLACES},
+    )
+
+
+def _trade_if(row: Table) -> OrderShape | None:
+    """Read which bodies of a route need only `trade`."""
+    if "trade_if" not in row.data:
+        return None
+    if row.data.get("needs") != Permission.KEYS:
+        raise row.error("trade_if", 'trade_if needs needs = "keys": it says which bodies need less')
+    table = row.table("trade_if", ("in", "each", "only", "never"))
+    if not table.tables("only"):
+        raise table.error(None, "only is missing")
+    return OrderShape(
+        is_json=table.text("in", "json", _IN) == "json",
+        in_query=table.data.get("in") == "parameters",
+        each=_rows_at(table),
+        only=_rows(table, "only"),
+        never=_places(table, "never"),
+    )
+
+
+def _places(table: Table, name: str) -> tuple[Path, ...]:
+    for place in table.texts(name):
+        if not POINTER.fullmatch(place):
+            raise table.error(name, f"{place!r} in {name} is not {_PLACE}")
+    return tuple(map(steps, table.texts(name)))
+
+
+def _rows(table: Table, name: str) -> Rows:
+    rows = table.tables(name)
+    for row in rows:
+        for place in row.data:
+            if not POINTER.fullmatch(place):
+                raise row.error(place, f"{place!r} in {name} is not {_PLACE}")
+    return tuple({steps(place): row.pattern(place, finds=False) for place in row.data} for row in rows)
+
+
+def _price_shape(row: Table) -> PriceShape | None:
+    if "prices" not in row.data:
+        return None
+    table = row.table("prices", ("each", "symbol", "price"))
+    symbol, price = (steps(table.checked(name, POINTER, _PLACE)) for name in ("symbol", "price"))
+    return PriceShape(symbol, price, _rows_at(table))
+
+
+def _rows_at(table: Table) -> Path | None:
+    """Return where a list stands; "" is the whole document."""
+    if "each" not in table.data:
+        return None
+    return steps(table.checked("each", POINTER, _PLACE, ""))
+
+
+def _steps_at(table: Table, name: str) -> Path | None:
+    return steps(table.checked(name, POINTER, _PLACE)) if name in table.data else None
+
+
+def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
+    for row in rows:
+        if not row.texts("match"):
+            raise row.error(None, "match is missing")
+        for match in row.texts("match"):
+            method, _, path = match.partition(" ")
+            if method not in (*METHODS, "*"):
+                raise row.error(
+                    "match", f"{match!r} does not begin with a method ({', '.join(METHODS)} or *)"
+                )
+            if not path.startswith(f"{prefix}/"):
+                raise row.error("match", f"{match!r} is not under the prefix {prefix}/")
+            if not _TEMPLATE.fullmatch(path) or path.count("/**/") > 1:
+                raise row.error(
+                    "match",
+                    f"{match!r} is not a path whose segments are text with at most one {{name}}, or `**`; "
+                    "within a path, `**` may be there once",
+                )
+            needs, lane = row.text("needs", "", ("", *Permission)), row.text("lane", "", ("", *Lane))
+            yield RouteRow(
+                method,
+                path[len(prefix) :],
+                Auth(row.text("auth", Auth.SIGNED, list(Auth))),
+                Permission(needs) if needs else None,
+                Lane(lane) if lane else None,
+                row.number("cost", 1.0),
+                row.flag("bodiless"),
+                _order_shape(row),
+                _price_shape(row),
+                _trade_if(row),
+                row.data.get("shared") is None or row.flag("shared"),
+            )

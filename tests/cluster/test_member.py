@@ -1,0 +1,419 @@
+"""The member: elections, epochs, silence and failures, as transcripts."""
+
+import contextlib
+import json
+import math
+
+import pytest
+
+from rig.redis_group import RedisGroup
+from sealgate.cluster.leader import LISTENS_S
+from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, HeartbeatReply, Member, TooMuchError
+from sealgate.cluster.member_pacer import MemberPacer
+from sealgate.cluster.messages import (
+    Completion,
+    Grant,
+    MessageError,
+    Note,
+    SharedLimit,
+    write_announcement,
+    write_grant,
+    write_note,
+)
+from sealgate.limits import Limit
+from sealgate.limits.claims import Claim, Fate, LimitReply
+from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.status import SharingStatus
+from sealgate.venues.routes import Lane
+
+LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
+
+
+def member_of(name: str) -> Member:
+    settings = PacerSettings()
+    return Member(MemberPacer(settings, lambda: 0.5, name), lambda: 0.5)
+
+
+class Room:
+    """Members at one table; what is told arrives at once."""
+
+    def __init__(self, *names: str) -> None:
+        self.members = {name: member_of(name) for name in names}
+        self.group = RedisGroup(self._tell)
+        self.now = 100.0
+
+    def _tell(self, channel: str, message: str) -> None:
+        for name, member in self.members.items():
+            if channel in ("all", name):
+                member.receive(message, self.now)
+
+    def heartbeat(self, name: str, now: float) -> HeartbeatReply:
+        self.now = now
+        member = self.members[name]
+        answer = self.group.heartbeat(round(now * 1e6), name, member.heartbeat(now), *LEASES_US)
+        member.acknowledged(answer, now)
+        member.catch_up(now)
+        return answer
+
+
+@pytest.fixture
+def room() -> Room:
+    """Return one where "a" leads, and "b" has introduced itself."""
+    room = Room("a", "b")
+    for now, name in enumerate("abba"):
+        room.heartbeat(name, 100.0 + now / 10)
+    return room
+
+
+def claim(name: str) -> Claim:
+    return Claim(name, "bot", Lane.ORDER, 1000.0)
+
+
+def test_the_first_leads_and_both_are_counted(room: Room) -> None:
+    assert room.members["a"].status() == SharingStatus(2, is_leader=True, degraded=None)
+    room.heartbeat("a", 101.0)
+    assert room.members["b"].status() == SharingStatus(2, is_leader=False, degraded=None)
+
+
+def test_who_waits_goes_over_the_leader(room: Room) -> None:
+    a, b = room.members["a"], room.members["b"]
+    b.pacer.enter(claim("x"), 101.0)
+    assert b.heartbeat_at(101.0) == 101.0
+    room.heartbeat("b", 101.0)
+    a.catch_up(101.0)
+    assert a.heartbeat_at(101.0) == 101.0
+    room.heartbeat("a", 101.0)
+    assert [one.id for one in b.pacer.release(101.0).go] == ["x"]
+    assert a.heartbeat(101.1).grants == ()
+
+
+def test_the_leads_own_need_no_visit(room: Room) -> None:
+    a = room.members["a"]
+    assert a.pacer.goes_at_once(claim("x"), 101.0)
+    a.pacer.answered(claim("x"), 101.0, LimitReply(Fate.ACCEPTED))
+    a.catch_up(101.0)
+    assert a.look_at() == math.inf
+    assert room.members["b"].look_at() == math.inf
+    room.members["b"].catch_up(101.0)
+
+
+def test_the_leads_own_who_wait_go_when_the_leader_says_so(room: Room) -> None:
+    a = room.members["a"]
+    a.pacer.enter(claim("x"), 101.0)
+    assert list(a.pacer.release(101.0).go) == []
+    a.catch_up(101.0)
+    assert [one.id for one in a.pacer.release(101.0).go] == ["x"]
+
+
+def test_a_pause_that_the_leader_learned_of_by_a_note_holds_for_its_own(room: Room) -> None:
+    a, epoch = room.members["a"], room.group.epoch
+    limited = LimitReply(Fate.LIMITED, 3.0, 0.0)
+    for note in (Note(waits=[claim("x")]), Note(completed=[Completion("x", limited, 101.0, 101.0)])):
+        a.receive(write_note(note, "b", epoch, 101.0), 101.0)
+        a.catch_up(101.0)
+    assert a.pacer.is_paused(103.9)
+
+
+def test_what_a_leader_told_itself_waits_to_be_settled(room: Room) -> None:
+    a = room.members["a"]
+    before = a.is_behind
+    for member in room.members.values():
+        member.pacer.enter(claim("x"), 101.0)
+    assert (before, a.is_behind, room.members["b"].is_behind) == (False, True, False)
+
+
+def test_the_leader_shows_what_it_learned_of_the_whole(room: Room) -> None:
+    leader = room.members["a"].pacer.leader
+    assert leader is not None
+    leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
+    pacer = room.members["a"].pacer
+    assert [limit.n for limit in pacer.status(101.0).limits] == [20.0]
+    assert pacer.known() == leader.pacer.limits
+
+
+def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
+    a, b = room.members["a"], room.members["b"]
+    b.pacer.hold(105.0)
+    assert b.heartbeat_at(101.0) == 101.0
+    room.heartbeat("b", 101.0)
+    assert a.pacer.is_paused(104.9)
+    assert a.pacer.leader is not None
+    assert a.pacer.leader.pacer.is_paused(104.9)
+    assert b.heartbeat_at(101.0) > 101.0
+    assert room.heartbeat("a", 102.0).pause_s == pytest.approx(3.0)
+
+
+def test_a_pause_is_told_anew_where_redis_may_have_lost_it(room: Room) -> None:
+    b = room.members["b"]
+    b.pacer.hold(105.0)
+    assert [b.heartbeat(101.0).pause_s, b.heartbeat(101.1).pause_s] == [4.0, 0.0]
+    b.failed("gone", 101.5)
+    assert b.heartbeat(102.0).pause_s == 3.0
+
+
+def test_a_pause_that_is_over_is_not_told(room: Room) -> None:
+    room.members["b"].pacer.hold(101.0)
+    assert room.members["b"].heartbeat(101.5).pause_s == 0.0
+
+
+def test_the_pause_that_redis_knows_of_holds_here() -> None:
+    member = member_of("new")
+    member.acknowledged(HeartbeatReply("other", 5, 3.0, 2), 1.0)
+    assert [member.pacer.is_paused(now) for now in (3.9, 4.1)] == [True, False]
+
+
+def test_a_new_leader_keeps_to_the_pause_that_it_knew_of() -> None:
+    member = member_of("me")
+    member.pacer.hold(5.0)
+    member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.0)
+    assert member.pacer.leader is not None
+    assert member.pacer.leader.pacer.is_paused(4.9)
+
+
+def test_who_leads_nobody_else_opens_at_once() -> None:
+    member = member_of("me")
+    member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.0)
+    assert member.look_at() == 1.0
+
+
+def test_the_leader_visits_for_each_beat(room: Room) -> None:
+    a = room.members["a"]
+    room.heartbeat("a", 101.0)
+    assert a.heartbeat_at(101.0) == 101.5
+    assert a.heartbeat(101.2).announcement == ""
+    assert a.heartbeat(101.5).announcement != ""
+    assert room.members["b"].heartbeat(101.5).announcement == ""
+
+
+def test_credits_that_nobody_needed_go_back_with_the_next_visit(room: Room) -> None:
+    b = room.members["b"]
+    b.pacer.take_grant(Grant(credits=["+1"]), 101.0)
+    assert b.heartbeat_at(101.0) <= 102.0
+    assert json.loads(b.heartbeat(102.0).note)["note"][2] == ["+1"]
+
+
+def test_a_member_that_comes_later_is_shown_what_the_leader_shows(room: Room) -> None:
+    leader = room.members["a"].pacer.leader
+    assert leader is not None
+    leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
+    room.heartbeat("a", 101.0)
+    later = room.members["c"] = member_of("c")
+    room.heartbeat("c", 101.1)
+    assert [limit.n for limit in later.pacer.status(101.1).limits] == [20.0]
+
+
+def test_how_many_share_is_counted_at_each_visit(room: Room) -> None:
+    b = room.members["b"]
+    b.acknowledged(HeartbeatReply("a", room.group.epoch, 0.0, 3), 101.0)
+    assert b.replicas == 3
+
+
+@pytest.mark.parametrize("becomes", ["alone", "a member"])
+def test_who_led_goes_on_with_what_it_learned(room: Room, becomes: str) -> None:
+    a = room.members["a"]
+    assert a.pacer.leader is not None
+    a.pacer.leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
+    if becomes == "alone":
+        a.failed("gone", 101.0)
+    else:
+        a.acknowledged(HeartbeatReply("b", room.group.epoch + 1, 0.0, 2), 101.0)
+    assert [limit.n for limit in a.pacer.known()] == [20.0]
+
+
+def test_a_leader_that_is_silent_is_looked_for_and_followed_by_the_next(room: Room) -> None:
+    b = room.members["b"]
+    at = b.heartbeat_at(100.3)
+    assert at <= 100.3 + 2.0
+    room.heartbeat("b", 104.0)
+    assert b.status().is_leader
+    assert b.pacer.leader is not None
+    assert b.pacer.leader.look_at == 104.0 + LISTENS_S
+    room.heartbeat("a", 104.1)
+    assert not room.members["a"].is_leader
+
+
+def test_a_member_that_was_gone_too_long_is_forgotten_by_the_leader(room: Room) -> None:
+    a = room.members["a"]
+    assert a.pacer.leader is not None
+    for now in range(101, 109):
+        room.heartbeat("a", float(now))
+    assert a.pacer.leader is not None
+    assert a.pacer.leader.members() == ("a",)
+    assert a.replicas == 1
+
+
+def test_without_redis_it_goes_alone_and_tries_again_soon(room: Room) -> None:
+    a, b = room.members["a"], room.members["b"]
+    for member in (a, b):
+        member.failed("gone", 101.0)
+        assert member.status().degraded == "gone"
+        assert not member.is_leader
+        assert member.heartbeat_at(101.0) == 101.25
+        assert not member.pacer.is_shared
+        member.failed("still gone", 101.3)
+        assert member.status().degraded == "still gone"
+        assert member.replicas == 2
+
+
+def test_back_at_an_empty_redis_the_new_leader_listens_first(room: Room) -> None:
+    for member in room.members.values():
+        member.failed("gone", 101.0)
+    room.group = RedisGroup(room._tell)
+    room.heartbeat("b", 101.3)
+    leader = room.members["b"].pacer.leader
+    assert leader is not None
+    assert leader.look_at == 101.3 + LISTENS_S
+
+
+def test_a_leader_that_lost_its_way_to_redis_begins_anew(room: Room) -> None:
+    before = room.members["a"].pacer.leader
+    room.members["a"].failed("gone", 101.0)
+    epoch = room.group.epoch
+    room.heartbeat("a", 101.1)
+    assert room.group.epoch > epoch
+    assert room.members["a"].pacer.leader is not before
+    assert room.members["b"].heartbeat_at(101.1) == 101.1  # it has heard of the new epoch
+
+
+def test_limits_go_from_leader_to_leader(room: Room) -> None:
+    leader = room.members["a"].pacer.leader
+    assert leader is not None
+    leader.pacer.believe([Limit(20.0, 1.0, 20.0, seen=2, last_seen=99.0)])
+    room.heartbeat("a", 101.0)
+    room.members["a"].failed("gone", 101.1)
+    room.heartbeat("b", 103.0)
+    next_leader = room.members["b"].pacer.leader
+    assert next_leader is not None
+    assert [(limit.n, limit.window) for limit in next_leader.pacer.limits] == [(20.0, 1.0)]
+
+
+def test_what_is_said_to_a_leader_before_it_knows_that_it_is_one_is_kept() -> None:
+    member = member_of("late")
+    member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
+    member.receive(json.dumps({"from": "m", "epoch": 9, "note": [True, [], [], [], [], [], 3]}), 1.0)
+    assert member.heartbeat_at(1.0) == 1.0
+    member.acknowledged(HeartbeatReply("late", 9, 0.0, 1), 1.1)
+    assert member.pacer.leader is not None
+    assert member.pacer.leader.members() == ("m",)
+
+
+def test_what_is_said_of_an_epoch_that_a_visit_does_not_find_is_dropped() -> None:
+    """Whoever can write to Redis may name any epoch: that must not stay, nor have an effect later."""
+    member = member_of("me")
+    member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
+    for number in range(300):
+        member.receive(write_note(Note(waits=[claim("x" * 900)]), f"m{number}", 9, 1.0), 1.0)
+        member.heartbeat(1.0)
+        member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
+    member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.1)
+    assert member.pacer.leader is not None
+    assert member.pacer.leader.members() == ()
+
+
+def test_what_was_said_since_the_visit_is_kept_for_the_next() -> None:
+    member = member_of("me")
+    member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
+    member.heartbeat(1.0)
+    member.receive(write_note(Note(wants=3), "m", 9, 1.0), 1.0)
+    member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
+    assert member.heartbeat_at(1.0) == 1.0
+    member.heartbeat(1.0)
+    member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.1)
+    assert member.pacer.leader is not None
+    assert member.pacer.leader.members() == ("m",)
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+def test_more_than_gateways_have_to_say_is_not_kept(size: int) -> None:
+    member = member_of("me")
+    member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
+    message = json.dumps({"epoch": 9, "padding": "x" * size})
+    heard = 0
+    with contextlib.suppress(TooMuchError):
+        for heard in range(3000):  # noqa: B007 - where it ended
+            member.receive(message, 1.0)
+    assert 10 < heard < 2500
+    member.failed("too much", 1.0)
+    member.acknowledged(HeartbeatReply("other", 9, 0.0, 2), 1.0)
+    member.receive(json.dumps({"epoch": 10}), 1.0)
+    assert member.trouble is None
+
+
+def test_a_beat_that_makes_no_sense_holds_up_only_those_whom_its_writer_leads() -> None:
+    strange = '{"beat":{}}'
+    with pytest.raises(MessageError):
+        member_of("me").acknowledged(HeartbeatReply("other", 5, 0.0, 2, strange), 1.0)
+    with pytest.raises(MessageError):
+        member_of("me").acknowledged(HeartbeatReply("other", 5, 0.0, 2, '{"epoch":5}'), 1.0)
+    member = member_of("me")
+    member.acknowledged(HeartbeatReply("me", 6, 0.0, 1, strange), 1.0)
+    assert member.status() == SharingStatus(1, is_leader=True, degraded=None)
+
+
+def test_a_pause_without_end_is_no_pause(room: Room) -> None:
+    for text in ('{"pause":Infinity}', '{"pause":1e300}'):
+        with pytest.raises(MessageError):
+            room.members["b"].receive(text, 101.0)
+    assert not room.members["b"].pacer.is_paused(101.0)
+
+
+def test_what_comes_from_an_old_epoch_is_void(room: Room) -> None:
+    b = room.members["b"]
+    b.pacer.enter(claim("x"), 101.0)
+    b.receive(write_grant(Grant(["x"]), 1), 101.0)
+    assert list(b.pacer.release(101.0).go) == []
+
+
+def test_what_it_is_not_meant_for_changes_nothing(room: Room) -> None:
+    a, b = room.members["a"], room.members["b"]
+    epoch = room.group.epoch
+    b.receive(json.dumps({"from": "m", "epoch": epoch, "note": [True, [], [], [], [], [], 0]}), 101.0)
+    a.receive(write_announcement(SharedLimit((Limit(1.0, 1.0, 1.0),)), epoch, 101.0), 101.0)
+    b.receive(json.dumps({"epoch": epoch}), 101.0)
+    assert not b.is_leader
+    assert a.pacer.known() == []
+
+
+def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
+    member = member_of("new")
+    member.receive(json.dumps({"pause": 2.0}), 1.0)
+    member.receive(write_grant(Grant(["x"]), 3), 1.0)
+    assert [member.pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
+    assert member.status().degraded == "Redis was not reached yet"
+
+
+def test_alone_from_the_start_it_knows_of_one_replica() -> None:
+    member = member_of("alone")
+    member.failed("no Redis", 1.0)
+    member.pacer.know(SharedLimit())
+    assert member.replicas == 1
+
+
+def test_the_first_visit_is_due_at_once() -> None:
+    assert member_of("new").heartbeat_at(1.0) == -math.inf
+
+
+def test_a_member_visits_when_the_leader_was_silent_and_soon_again(room: Room) -> None:
+    b = room.members["b"]
+    room.heartbeat("a", 101.0)
+    assert b.heartbeat_at(101.0) == pytest.approx(102.2)  # two seconds after its own
+    room.heartbeat("b", 102.2)
+    assert b.heartbeat_at(102.2) == pytest.approx(102.5)  # a second and a half after the announcement
+    b.heartbeat(102.6)
+    assert b.heartbeat_at(102.6) == pytest.approx(102.85)
+
+
+def test_a_pause_that_was_told_is_not_told_again_after_a_shorter_one(room: Room) -> None:
+    b = room.members["b"]
+    b.receive(json.dumps({"pause": 4.0}), 101.0)
+    b.receive(json.dumps({"pause": 1.0}), 101.0)
+    assert b.heartbeat_at(101.0) > 101.0
+    assert b.heartbeat(101.1).pause_s == 0.0
+
+
+def test_requests_at_a_time_are_shown_by_all(room: Room) -> None:
+    leader = room.members["a"].pacer.leader
+    assert leader is not None
+    leader.pacer.believe([], at_a_time=4)
+    room.heartbeat("a", 101.0)
+    assert [member.pacer.status(101.0).at_a_time for member in room.members.values()] == [4, 4]

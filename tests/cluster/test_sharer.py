@@ -1,0 +1,223 @@
+"""A sharer without Redis: each heartbeat is answered, or fails, by a script, and time goes on by hand."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+from structlog.testing import capture_logs
+
+from exchange.test_kept_clock import HandHost
+from rig.wire import PATIENCE_S
+from sealgate.cluster import redis_group as sharer_module
+from sealgate.cluster.member import Heartbeat, HeartbeatReply, Member, TooMuchError
+from sealgate.cluster.member_pacer import MemberPacer
+from sealgate.cluster.messages import MessageError
+from sealgate.cluster.redis_group import Sharer
+from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.scheduler import RateScheduler
+
+GONE = RedisConnectionError("redis://:s3cret@localhost")
+FULL = ResponseError("OOM command not allowed")
+LEADS = HeartbeatReply("me", 1, 0.0, 1)
+FOLLOWS = HeartbeatReply("other", 1, 0.0, 2)
+
+Answer = HeartbeatReply | Exception
+Step = Exception | Sequence[Answer]  # Redis is not reached, or a session that answers so
+
+
+@pytest.fixture(autouse=True)
+def _sleeps_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharer_module, "_LONGEST_SLEEP_S", 0.0)
+
+
+class Ticking(HandHost):
+    """Each look at it takes a tenth of a second."""
+
+    def now(self) -> float:
+        self.move(0.1, 0.1, 0.1)
+        return self.boot
+
+
+class Redis:
+    """A table whose sessions go by a script; when it is over, who sits there is stopped."""
+
+    def __init__(self, script: Sequence[Step]) -> None:
+        self._script = [*script]
+        self._answers: list[Answer] = []
+        self.said: list[bytes] = []
+        self.heartbeats: list[Heartbeat] = []
+        self.left: list[Exception | None] = []
+        self.leaving: Exception | None = None
+        self.sitter: asyncio.Task[None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator["Redis"]:
+        if not self._script:
+            raise asyncio.CancelledError
+        step = self._script.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        self._answers = [*step]
+        yield self
+
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatReply:
+        self.heartbeats.append(heartbeat)
+        if not self._answers:
+            assert self.sitter is not None
+            self.sitter.cancel()
+            await asyncio.Event().wait()
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def listen(self, receive: Callable[[bytes], None]) -> None:
+        for message in self.said:
+            receive(message)
+        await asyncio.Event().wait()
+
+    async def leave(self) -> None:
+        self.left.append(self.leaving)
+        if self.leaving is not None:
+            raise self.leaving
+
+
+class Scene:
+    """A sharer of its own at a table that goes by a script."""
+
+    def __init__(self, *script: Step) -> None:
+        host = Ticking()
+        self.redis = Redis(script)
+        pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
+        scheduler = RateScheduler(pacer, host)
+        self.member = member = Member(pacer, lambda: 0.0)
+        group: Any = self.redis
+        self.sharer = scheduler.sharing = Sharer("main", member, group, scheduler, host)
+
+    async def run(self) -> list[tuple[str, object]]:
+        """Share until the script is over; return what was logged."""
+        task = self.redis.sitter = asyncio.create_task(self.sharer.run())
+        with capture_logs() as logs:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.wait((task,))
+        assert task.cancelled()
+        return [(line["event"], line.get("cause", line.get("leads"))) for line in logs]
+
+
+TROUBLES: dict[str, tuple[Step, str]] = {
+    "not there": (GONE, "Redis cannot be reached"),
+    "slow": (TimeoutError(), "Redis did not answer within 100 ms"),
+    "full": ([FULL], "Redis refuses (OOM command not allowed)"),
+    "of another version": ([MessageError()], "what is in Redis cannot be understood"),
+    "a flood": ([TooMuchError()], "Redis holds more than gateways would write"),
+}
+
+
+@pytest.mark.parametrize(("step", "why"), TROUBLES.values(), ids=TROUBLES)
+async def test_what_fails_is_told_once_and_tried_again(step: Step, why: str) -> None:
+    one = Scene(step, step, step)
+    assert await one.run() == [("limit_sharing_degraded", why)]
+
+
+async def test_another_trouble_is_told_and_so_is_the_same_after_it_worked() -> None:
+    one = Scene(GONE, TimeoutError(), [LEADS, GONE], TimeoutError())
+    assert await one.run() == [
+        ("limit_sharing_degraded", "Redis cannot be reached"),
+        ("limit_sharing_degraded", "Redis did not answer within 100 ms"),
+        ("limit_shared", True),
+        ("limit_sharing_degraded", "Redis cannot be reached"),
+        ("limit_sharing_degraded", "Redis did not answer within 100 ms"),
+    ]
+
+
+async def test_who_leads_is_told_when_it_changes() -> None:
+    one = Scene([FOLLOWS, FOLLOWS, replace(LEADS, epoch=2), replace(LEADS, epoch=2)])
+    assert await one.run() == [("limit_shared", False), ("limit_shared", True)]
+
+
+async def test_who_is_stopped_takes_leave_and_goes_alone() -> None:
+    one = Scene([LEADS])
+    await one.run()
+    assert one.redis.left == [None]
+    assert one.sharer.status().degraded == "the gateway has stopped sharing"
+
+
+async def test_a_leave_that_fails_keeps_nobody() -> None:
+    one = Scene([LEADS])
+    one.redis.leaving = GONE
+    await one.run()
+    assert one.redis.left == [GONE]
+
+
+async def test_a_listener_that_fails_ends_the_sitting() -> None:
+    one = Scene([LEADS])
+
+    async def listen(_: object) -> None:
+        raise GONE
+
+    async def heartbeat(_: object) -> None:
+        await asyncio.Event().wait()
+
+    one.redis.__dict__ |= {"listen": listen, "heartbeat": heartbeat}
+    assert await one.run() == [("limit_sharing_degraded", "Redis cannot be reached")]
+    assert one.redis.left == []
+
+
+async def test_a_subscription_that_ends_is_begun_again() -> None:
+    one = Scene([LEADS] * 50, [])
+
+    async def listen(_: object) -> None:
+        one.redis.__dict__.pop("listen", None)
+
+    one.redis.__dict__["listen"] = listen
+    assert await one.run() == [("limit_shared", True)]
+    assert one.redis._script == [], "there was a second sitting"
+
+
+async def test_a_message_that_makes_no_sense_is_told_and_passed_over() -> None:
+    one = Scene([FOLLOWS, FOLLOWS])
+    one.redis.said = [b"\xff", b"[1]", b"{}"]
+    told = await one.run()
+    assert ("limit_sharing_message_ignored", None) in told
+    assert ("limit_shared", False) in told
+
+
+@pytest.mark.parametrize("where", ["receive", "acknowledged"])
+async def test_a_fault_of_the_program_is_not_put_down_to_redis(where: str) -> None:
+    """It ends the work, which says so and begins anew; meanwhile the gateway goes alone."""
+    one = Scene([FOLLOWS, FOLLOWS])
+    one.redis.said = [b"{}"]
+
+    def fault(*_: object) -> None:
+        raise KeyError(where)
+
+    one.member.__dict__[where] = fault
+    with capture_logs() as logs, pytest.raises(KeyError, match=where):
+        async with asyncio.timeout(PATIENCE_S):
+            await one.sharer.run()
+    assert [line["event"] for line in logs if line["event"] != "limit_shared"] == []
+    assert one.sharer.status().degraded == "the gateway has stopped sharing"
+
+
+async def test_a_cancellation_that_the_client_forgot_is_obeyed() -> None:
+    """redis-py loses one where a call succeeds in the same moment."""
+    one = Scene([LEADS])
+    opened = one.redis.opened
+
+    @contextlib.asynccontextmanager
+    async def forgetful() -> AsyncIterator[Redis]:
+        async with opened() as session:
+            assert one.redis.sitter is not None
+            one.redis.sitter.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            yield session
+
+    one.redis.__dict__["opened"] = forgetful
+    await one.run()
+    assert one.redis.heartbeats == []

@@ -1,0 +1,875 @@
+"""`sealgate check` as its users meet it: a whole set-up, the forms of the report, what is sent."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import sys
+from contextlib import closing
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import aiohttp
+import pytest
+from click.testing import CliRunner, Result
+
+from limits.test_status import kept
+from rig.program import running_program
+from rig.redis import running_redis
+from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
+from rig.upstream import Act, Received, say
+from rig.verdicts import verdict
+from rig.wire import PATIENCE_S, let_pass, reply
+from sealgate.cli import main
+from sealgate.config import load_config
+from sealgate.config.venues import built_in_venue, venue_source
+from sealgate.diagnose.local import found_wrong, look_at_reach
+from sealgate.diagnose.network import judge_pause, judge_running, judge_troubles
+from sealgate.limits.memory import pause_s
+from sealgate.machine.findings import Level, fail, warn
+from sealgate.machine.system import System
+from sealgate.orders.journal.file import Lock, connect, prepare
+from sealgate.orders.journal.learned import LimitsTable
+from sealgate.orders.journal.marks import Marks
+from sealgate.orders.journal.nonces import NoncesTable
+from sealgate.request.key_health import MANY_MISMATCHES
+from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
+
+SIGNED_READ = b"/v1/trade/symbols/list"
+BLOCKED = "The Amazon CloudFront distribution is configured to block access from your country"
+LEGAL_REASONS = b"451 Unavailable For Legal Reasons"
+CLOUDFRONT = f"<HTML><TITLE>ERROR</TITLE><H1>403 ERROR</H1><HR>{BLOCKED}. <BR></HTML>".encode()
+
+
+async def test_a_whole_set_up(tmp_path: Path) -> None:
+    async with sandbox_setup(tmp_path) as setup:
+        token = setup.write("grid.token", "a-token-as-long-as-those-of-this-program-are")
+        setup.has(BOTS__GRID__TOKEN=f"file:{token}", JOURNAL__FILE=str(tmp_path / "journal.db"))
+        result = await setup.check()
+    assert result.exit_code == 0
+    assert {line.split()[0] for line in result.stdout.splitlines()[:-1]} == {"ok"}
+    assert "a signed read is accepted (GET /v1/trade/symbols/list" in result.stdout
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+async def test_what_every_set_up_should_have_is_told_with_the_lines_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    if has_file:
+        setup.configure("")
+    result = await setup.check("--offline")
+    assert result.exit_code == 0
+    [bots], [journal] = (lines_of(result.stdout, f"warn  {area}") for area in ("bots", "journal"))
+    assert "every program on this machine may read and trade" in bots
+    assert "after a crash, nothing shows which orders were in flight" in journal
+    # They mend it as they stand.
+    pasted = [line.strip() for line in result.stdout.splitlines() if line.startswith("      ")]
+    make, *settings = pasted
+    assert make.startswith("(umask 077; sealgate token new > ")
+    setup.write(
+        Path(make.rpartition(" ")[2].rstrip(")")).name, "a-token-as-long-as-those-of-this-program-are"
+    )
+    if has_file:
+        setup.configure("\n".join(settings))
+    else:
+        setup.environ.update({line.partition("=")[0]: line.partition("=")[2] for line in settings})
+    result = await setup.check("--offline")
+    assert lines_of(result.stdout, "ok  bots")
+    assert lines_of(result.stdout, "ok  journal")
+    findings = json.loads((await setup.check("--offline", "--json")).stdout)["findings"]
+    assert {tuple(finding["paste"]) for finding in findings} == {()}
+
+
+async def test_only_reads_are_sent_and_few(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        await setup.check()
+        upstream = setup.upstream
+        assert upstream is not None
+        assert len(upstream.asked_time) == 3
+        assert [(one.method, one.target) for one in upstream.received] == [(b"GET", SIGNED_READ)] * 2
+
+
+async def test_an_exchange_that_closes_idle_connections_earlier_than_the_gateway(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        assert lines_of((await setup.check()).stdout, "warn  upstream.keep_alive") == []
+        setup.answers(to_signed(reply(b"200 OK", b"{}", b"Keep-Alive: timeout=5, max=100")))
+        result = await setup.check()
+    assert result.exit_code == 0
+    [line] = lines_of(result.stdout, "warn  upstream.keep_alive")
+    assert "the exchange closes idle connections after 5 s, this is 15 s" in line
+
+
+async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        file = tmp_path / "mine.toml"
+        file.write_text(
+            'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "{target}{body}"\n'
+            '[signing.headers]\nSIGN = "{signature}"\n'
+        )
+        setup.has(VENUE=str(file))
+        dated = formatdate(usegmt=True).encode()
+        setup.answers(lambda _: say(reply(b"404 Not Found", b"{}", b"Date: " + dated)))
+        result = await setup.check()
+        assert setup.upstream is not None
+        assert [one.target for one in setup.upstream.received] == [b"/"]
+        assert result.exit_code == 0, result.stdout
+        [clock] = [line for line in result.stdout.splitlines() if line[6:].startswith("clock ")]
+        assert "by the Date header: the venue's file names no path for the time" in clock
+        [key] = lines_of(result.stdout, "warn  keys.main")
+        assert "names no signed read; name a GET that needs a key: --path /" in key
+        assert "clock.path" in lines_of((await dateless(setup)).stdout, "fail  clock")[0]
+        asked = await setup.check("--path", "/accounts")
+        assert [one.target for one in setup.upstream.received][-1] == b"/accounts"
+        assert "names no signed read" not in asked.stdout
+
+
+@pytest.mark.parametrize(
+    ("status", "fix"),
+    [
+        (
+            b"401 Unauthorized",
+            "compare venue and base_url with the exchange's documents (Bybit v5 is at https:",
+        ),
+        (b"503 Service Unavailable", "run it again; if it persists, look at"),
+    ],
+)
+async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
+    tmp_path: Path, status: bytes, fix: str
+) -> None:
+    """Its path and field are right then, and nothing that the user could correct."""
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="bybit")
+        setup.answers(lambda _: say(reply(status, b"{}")))
+        [line] = lines_of((await setup.check()).stdout, "fail  clock")
+    assert fix in line
+    assert "clock.path" not in line
+
+
+@pytest.mark.parametrize(
+    ("venue", "status", "body", "words"),
+    [
+        ("bybit", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
+        ("binance", LEGAL_REASONS, json.dumps({"msg": BLOCKED}).encode(), f"451 {BLOCKED}"),
+        ("htx", LEGAL_REASONS, b"", "451; nothing more was asked"),
+        # No path for the time: its own lines begin with any path at all.
+        ("bitfinex", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
+    ],
+)
+async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
+    tmp_path: Path, venue: str, status: bytes, body: bytes, words: str
+) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE=venue)
+        setup.answers(lambda _: say(reply(status, body)))
+        result = await setup.check()
+        assert setup.upstream is not None
+        assert len(setup.upstream.received) == 1
+    assert result.exit_code == 1
+    [line] = [line for line in result.stdout.splitlines() if line.startswith("fail")]
+    assert line.split()[1] == "exchange"
+    assert f"the exchange does not serve this address (country?): {words}" in line
+    assert line.endswith("; ask the exchange whether it serves this country and network")
+
+
+REGULATED = b'{"retCode": 10024, "retMsg": "Regulatory restriction"}'
+
+
+async def test_a_regulation_that_only_a_signed_read_met_may_be_about_the_account(tmp_path: Path) -> None:
+    def act(request: Received) -> Act:
+        now = b'{"retCode": 0, "time": %d}' % int(System().wall() * 1000)
+        is_signed = request.head.value(b"X-BAPI-API-KEY")
+        return say(reply(b"200 OK", REGULATED if is_signed else now, JSON))
+
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="bybit")
+        setup.answers(act)
+        lines = (await setup.check()).stdout.splitlines()
+    [at] = [number for number, line in enumerate(lines) if line.startswith("fail  keys.main")]
+    assert lines[at].endswith("200 Regulatory restriction, which can mean:")
+    country = "1. possible: the exchange does not serve this address or this account (country?); ask"
+    assert lines[at + 1].strip().startswith(country)
+    assert lines[at + 2].strip().startswith("2. possible: the key lacks the permission")
+
+
+SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
+SAW = "203.0.113.5, which the exchange saw"
+
+
+def at_binance(accepted: bytes) -> Any:
+    """Return a script: all signed reads mean one of several things, but for one path."""
+
+    def act(request: Received) -> Act:
+        if request.target.startswith(b"/api/v3/time"):
+            return say(reply(b"200 OK", b'{"serverTime": %d}' % int(System().wall() * 1000)))
+        if not request.head.value(b"X-MBX-APIKEY"):
+            return say(reply(b"400 Bad Request", b'{"code": -2014, "msg": "API-key format invalid."}'))
+        is_accepted = bool(accepted) and request.target.startswith(accepted)
+        return say(reply(b"200 OK", b"{}") if is_accepted else reply(b"401 Unauthorized", SEVERAL))
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("accepted", "head", "first", "excluded"),
+    [
+        (
+            b"",
+            "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5, which can mean:",
+            "1. possible: the key lacks the permission for this request; give the key the permission for",
+            [],
+        ),
+        (
+            b"/api/v3/account",
+            "most likely the key lacks the permission for this request",
+            "1. likely: the key lacks the permission for this request (the other meanings are excluded)",
+            [f"the key's whitelist lacks {SAW} (GET /api/v3/account is accepted with this key)"],
+        ),
+    ],
+    ids=["no read is accepted", "the usual read is accepted"],
+)
+async def test_a_reply_for_several_things_lists_them_with_what_was_excluded(
+    tmp_path: Path, accepted: bytes, head: str, first: str, excluded: list[str]
+) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="binance")
+        setup.answers(at_binance(accepted))
+        result = await setup.check("--path", "/api/v3/openOrders")
+    assert result.exit_code == 1
+    [line] = lines_of(result.stdout, "fail  keys.main")
+    assert head in line
+    assert first in result.stdout
+    assert SAW in result.stdout
+    assert "certain" not in result.stdout
+    told = [one for one in result.stdout.splitlines() if ". unlikely: " in one]
+    assert any("the exchange shuts this address out" in one for one in told)
+    assert all(any(words in one for one in told) for words in excluded)
+
+
+async def test_a_firewall_that_says_nothing_of_a_country_may_be_either(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="bybit")
+        setup.answers(lambda _: say(reply(b"403 Forbidden", b"<html>blocked</html>")))
+        result = await setup.check()
+    assert result.exit_code == 1
+    for [line] in (lines_of(result.stdout, "fail  clock"), lines_of(result.stdout, "fail  keys.main")):
+        assert "403" in line
+        assert "firewall" in line
+        assert line.endswith("ask the exchange whether it serves this country and network")
+
+
+async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="")
+        setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+        setup.answers(kraken)
+        result = await setup.check()
+        assert setup.upstream is not None
+        [public, signed] = setup.upstream.received
+    assert (public.method, public.target, public.body) == (b"POST", b"/0/private/Balance", b"")
+    assert (signed.method, signed.target) == (b"POST", b"/0/private/Balance")
+    assert signed.body.startswith(b"nonce=")
+    assert signed.head.value(b"Content-Type") == b"application/x-www-form-urlencoded"
+    line = lines_of(result.stdout, "ok  keys.main")[-1]
+    assert "a signed read is accepted (POST /0/private/Balance" in line
+
+
+async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has(VENUE="kraken", JOURNAL__FILE=str(file))
+    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+    assert lines_of((await setup.check("--offline")).stdout, "warn  journal") == []
+    ahead = int((System().wall() + 7200) * 1000)
+    NoncesTable(file).raise_to("https://exchange.example ak-public-1 ms", ahead)
+    [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
+    assert "the nonces of main are reserved up to 7" in line
+
+
+async def test_a_journal_that_was_used_and_is_gone(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has(JOURNAL__FILE=str(file))
+    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+    assert lines_of((await setup.check("--offline")).stdout, "warn  journal") == []
+    Marks(file, ()).leave()
+    [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
+    assert f"{file}, which a gateway last opened on 2" in line
+    assert "is missing: the next start forgets halts, orders in doubt and used Idempotency-Keys" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+async def test_a_journal_in_a_folder_of_another_user(tmp_path: Path) -> None:
+    folder = tmp_path / "of another"
+    folder.mkdir()
+    os.chown(folder, 4711, -1)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has(JOURNAL__FILE=str(folder / "journal.db"))
+    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+    [line] = lines_of((await setup.check("--offline")).stdout, "fail  journal")
+    assert "belongs to user 4711, neither this one nor root" in line
+
+
+async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    ahead = int((System().wall() + 5) * 1000)
+    sent: list[int] = []
+    async with raw_setup(tmp_path) as setup:
+        assert setup.upstream is not None
+        setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="", JOURNAL__FILE=str(file))
+        setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+        table = NoncesTable(file)
+        place = f"{setup.upstream.base_url} ak-public-1 ms"
+        table.raise_to(place, ahead)
+        setup.answers(kraken)
+        for _ in range(2):
+            result = await setup.check()
+            assert lines_of(result.stdout, "ok  nonces") == []
+        lock = Lock(file)
+        [line] = lines_of((await setup.check()).stdout, "ok  nonces")
+        lock.release()
+        sent = [int(one.body.partition(b"=")[2]) for one in setup.upstream.received if one.body]
+        assert table.raise_to(place, 0) == sent[1] == ahead + 2
+    assert sent[0] == ahead + 1
+    assert sent[2] < ahead
+    assert "a gateway is using the journal, so this nonce is the time" in line
+
+
+def kraken(request: Received) -> Act:
+    is_signed = request.method == b"POST" and request.head.value(b"API-Sign")
+    body = b'{"error": [], "result": {}}' if is_signed else b'{"error": ["EAPI:Invalid key"]}'
+    return say(reply(b"200 OK", body, JSON))
+
+
+async def test_a_key_whose_nonces_ran_in_another_unit(tmp_path: Path) -> None:
+    """The copy that the advice asks for is then accepted, with nonces in that unit."""
+    low = b'{"error": ["EAPI:Invalid nonce"]}'
+
+    def act(request: Received) -> Act:
+        nonce = int(parse_qs(request.body.decode()).get("nonce", ["0"])[0])
+        return say(reply(b"200 OK", low, JSON)) if 0 < nonce < 10**15 else kraken(request)
+
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="")
+        setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+        setup.answers(act)
+        [line] = lines_of((await setup.check()).stdout, "fail  keys.main")
+        assert "most likely an earlier program used larger nonces with this key" in line
+        assert "sealgate venues show kraken > mine.toml" in line
+        shown = CliRunner().invoke(main, ["venues", "show", "kraken"]).stdout
+        assert 'nonce = "ms"' in shown
+        copy = setup.write("mine.toml", shown.replace('nonce = "ms"', 'nonce = "us"'))
+        setup.has(VENUE=str(copy))
+        assert "a signed read is accepted" in (await setup.check()).stdout
+
+
+async def dateless(setup: Setup) -> Result:
+    setup.answers(lambda _: say(reply(b"404 Not Found", b"{}")))
+    return await setup.check()
+
+
+async def test_a_key_without_the_passphrase_of_its_venue(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="okx")
+        result = await setup.check()
+    assert result.exit_code == 2
+    [line] = lines_of(result.stdout, "fail  configuration")
+    assert "missing; keys of the venue okx have one: write passphrase" in line
+
+
+async def test_offline_sends_nothing(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        result = await setup.check("--offline")
+        assert (result.exit_code, setup.upstream and setup.upstream.connections) == (0, 0)
+
+
+async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = await Setup(tmp_path).check()
+    told = f"not found: no sealgate.toml in {tmp_path}, and no variable that begins with SEALGATE_"
+    fix = "run this where the gateway's variables are set, or create a file with `sealgate config init`"
+    assert result.exit_code == 2
+    assert lines_of(result.stdout, "fail  configuration") == [f"fail  configuration      {told}; {fix}"]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["GRID"], "1 bot configured; its credentials are readable"),
+        (["GRID", "MAKER"], "2 bots configured; their credentials are readable"),
+    ],
+)
+async def test_how_many_bots_are_named(tmp_path: Path, names: list[str], told: str) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    for name in names:
+        setup.has(**{f"BOTS__{name}__TOKEN": f"file:{setup.write(name, name * 20)}"})
+    assert told in (await setup.check("--offline")).stdout
+
+
+async def test_what_the_venue_sets_is_not_said_to_be_from_the_environment(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(VENUE="bybit")
+    [line] = lines_of((await setup.check("--offline")).stdout, "ok    configuration")
+    assert line.endswith("valid: 7 settings from the environment, the others are the venue's or defaults")
+
+
+async def test_what_each_bot_may_order_is_a_sentence(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(
+        BOTS__GRID__POLICY__SYMBOLS="BTC,ETH", BOTS__GRID__POLICY__MAX_SIZE='{"BTC": "0.5", "ETH": "10"}'
+    )
+    lines = (await setup.check("--offline")).stdout.splitlines()
+    lines = [line for line in lines if "bots.grid.policy" in line]
+    assert [" ".join(line.split()) for line in lines] == [
+        "ok bots.grid.policy grid may send orders in BTC and ETH, of at most 0.5 BTC and 10 ETH",
+        (
+            "warn bots.grid.policy closes POST /v1/trade/order/modify (symbols), all trading routes that the "
+            "venue's file does not name; if the bot needs one, say in a venue file of your own how its "
+            "orders are read (docs/venues.md)"
+        ),
+    ]
+
+
+NO_ORDER = "no order can pass: the file of"
+POLICY_GAPS = [
+    (
+        "okx",
+        {"MAX_NOTIONAL": "9"},
+        "fail",
+        f"{NO_ORDER} okx does not say what max_notional could be judged by;",
+    ),
+    (
+        "okx",
+        {"REDUCE_ONLY": "true", "OBSERVE": "true"},
+        "warn",
+        "(observe); no order would pass: the file of",
+    ),
+    ("kucoin", {"MAX_ORDERS_PER_DAY": "5"}, "fail", f"{NO_ORDER} kucoin does not say how orders are read;"),
+    ("kraken", {"MAX_NOTIONAL": "9"}, "warn", "only buys with a limit can pass: the file of kraken names no"),
+    ("bybit", {"MAX_NOTIONAL": "9"}, "ok", "grid may send orders in any symbol, worth at most 9"),
+]
+
+
+@pytest.mark.parametrize(("venue", "policy", "level", "says"), POLICY_GAPS)
+async def test_a_policy_that_lets_little_or_nothing_pass_at_its_venue_says_so(
+    tmp_path: Path, venue: str, policy: dict[str, str], level: str, says: str
+) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==")
+    passphrase = {"KEYS__MAIN__PASSPHRASE": f"file:{setup.write('PASS', 'correct horse')}"}
+    setup.has(VENUE=venue, **(passphrase if venue in ("okx", "kucoin") else {}))
+    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(**{f"BOTS__GRID__POLICY__{name}": value for name, value in policy.items()})
+    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
+    first, closes = (line for line in lines if "bots.grid.policy" in line)
+    assert first.startswith(f"{level} bots.grid.policy grid ")
+    assert says in first
+    assert f"bots.grid.policy {'would close' if 'OBSERVE' in policy else 'closes'} " in closes
+
+
+async def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(BOTS__GRID__POLICY__SYMBOLS="BTCUSDT")
+    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
+    assert "ok bots.grid.policy closes all trading routes that the venue's file does not name" in lines, lines
+    setup.has(BOTS__GRID__MAY="read,trade,keys")
+    result = await setup.check("--offline")
+    assert "POST /v5/asset/withdraw/create" in lines_of(result.stdout, "warn  bots.grid.policy")[0]
+
+
+async def test_a_policy_with_max_notional_says_what_is_read_for_it(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(BOTS__GRID__POLICY__MAX_NOTIONAL="100")
+    line, *_ = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
+    assert "for all but limit buys, the gateway reads prices: GET /v5/market/tickers?category=spot" in line
+    venue = venue_source(built_in_venue("bybit"))
+    own = re.sub(r"\nprices = \[ .*?\n\]", "", venue, flags=re.DOTALL)
+    assert own != venue
+    setup.has(VENUE=str(setup.write("own.toml", own)))
+    line, *_ = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
+    assert line.endswith("for all but limit buys, a bot must have read GET /v5/market/tickers")
+
+
+async def test_a_policy_that_closes_no_named_route_closes_the_others_all_the_same(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(BOTS__GRID__POLICY__MAX_ORDERS_PER_DAY="5")
+    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
+    assert "ok bots.grid.policy closes all trading routes that the venue's file does not name" in lines, lines
+
+
+async def test_what_is_left_of_the_example_is_not_called_valid(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://api.example.com")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    result = await setup.check("--offline")
+    assert len(lines_of(result.stdout, "fail  configuration")) == 1
+    assert lines_of(result.stdout, "ok  configuration") == []
+
+
+async def test_another_gateway_of_this_user_has_the_admin_socket(tmp_path: Path) -> None:
+    (tmp_path / "control").mkdir(mode=0o700)
+    place = tmp_path / "control" / "admin.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(place))
+        other.listen()
+        async with raw_setup(tmp_path) as setup:
+            setup.environ["SEALGATE_ADMIN__UNIX"] = str(place)
+            result = await setup.check("--offline")
+    assert result.exit_code == 1
+    [line] = [line for line in result.stdout.splitlines() if "admin.unix" in line]
+    assert line.split()[:2] == ["fail", "admin.unix"]
+    assert f"cannot listen on {place}: another program (process {os.getpid()}) listens there" in line
+
+
+async def test_json(tmp_path: Path) -> None:
+    async with sandbox_setup(tmp_path) as setup:
+        setup.write("main.secret", "another-secret-another-secret-another")
+        result = await setup.check("--json", "--explain")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["result"]) == (1, "fail")
+    failed = [one for one in document["findings"] if one["level"] == "fail"]
+    assert [one["area"] for one in failed] == ["keys.main"]
+    assert [cause["weight"] for cause in failed[0]["causes"]] == ["likely", "possible", "possible"]
+    sources = {one["name"]: one["source"] for one in document["settings"]}
+    assert (sources["base_url"], sources["limits.queue"]) == ("SEALGATE_BASE_URL", "default")
+
+
+async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
+    async with sandbox_setup(tmp_path) as setup:
+        setup.write("main.secret", "another-secret-another-secret-another")
+        result = await setup.check("--explain")
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
+    assert "1. likely: the secret belongs to another key" in result.stdout
+    assert "2. possible: [signing] is not what the exchange takes" in result.stdout
+    assert result.stdout.index("1. likely") < result.stdout.index("SEALGATE_BASE_URL")
+    assert "1 fail" in result.stdout.splitlines()[-1]
+
+
+async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    result = await setup.check("--path", "/elsewhere")
+    assert result.exit_code == 2
+    assert "sealgate: error: --path:" in result.output
+
+
+async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    LimitsTable(file).keep({"https://exchange.example ak-public-1": kept(20.0, 1.0)}, System().wall())
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(JOURNAL__FILE=str(file))
+    before = file.read_bytes()
+    result = await setup.check("--offline")
+    words = "keys.main: 20 per 1 s, from 14 refusals; last 3 min ago (from the journal)"
+    assert words in result.stdout
+    assert file.read_bytes() == before
+
+
+async def test_limits_in_the_journal_that_cannot_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    for alias in ("main", "alt", "new"):
+        setup.has_key(alias, f"ak-{alias}", "correct-horse-battery-staple")
+    setup.has(BOTS__GRID__UID="7", BOTS__GRID__KEYS='["main", "alt", "new"]')
+    with closing(connect(file)) as database, database:
+        for key in ("ak-main", "ak-alt", "of-nobody"):
+            database.execute(
+                "INSERT INTO learned VALUES (?, '[{}]', 1)", (f"https://exchange.example {key}",)
+            )
+    setup.has(JOURNAL__FILE=str(file), LISTEN__UNIX=str(tmp_path / "bots.sock"))
+    result = await setup.check("--offline")
+    (told,) = lines_of(result.stdout, "warn  journal")
+    assert "the learned limits of 2 of 3 keys cannot be read: main, alt; nothing after" in told
+
+
+async def test_a_gateway_that_runs(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        environ = dict(setup.environ)
+        async with running_program("serve", environ=environ, folder=tmp_path) as program:
+            await program.line('"ready"')
+            result = await setup.check("--offline")
+            assert result.exit_code == 0
+            assert "running and ready" in lines_of(result.stdout, "ok  gateway")[0]
+            assert "is in use by the running gateway" in lines_of(result.stdout, "ok  listen.tcp")[0]
+            assert "keys.main: no limit known yet" in lines_of(result.stdout, "ok  limits")[0]
+            setup.has(BASE_URL="https://other.example")
+            other = await setup.check("--offline")
+            assert lines_of(other.stdout, "ok  gateway") == []
+            (told,) = lines_of(other.stdout, "warn  gateway")
+            assert f"another Sealgate gateway is running here, for {environ['SEALGATE_BASE_URL']}" in told
+            listening = json.loads(await program.line('"listening"'))["bots"].removeprefix("http://")
+            setup.has(LISTEN__TCP=listening)
+            (told,) = lines_of((await setup.check("--offline")).stdout, "fail  listen.tcp")
+            assert "a Sealgate gateway runs there already; stop it" in told
+
+
+@pytest.mark.parametrize(
+    ("accepted", "fix"),
+    [
+        (set[str](), "Check that the secret"),
+        ({"alt"}, "Check that the secret"),
+        ({"main", "alt"}, "the key that is stored now is accepted: load it with `sealgate reload`"),
+    ],
+    ids=["not asked", "another key's was accepted", "what is stored is right"],
+)
+def test_what_a_running_gateway_says_of_refused_signatures(accepted: set[str], fix: str) -> None:
+    trouble = "the exchange refused its last 9 signatures"
+    key: dict[str, Any] = {
+        "alias": "main",
+        "disabled": None,
+        "trouble": trouble,
+        "trouble_advice": verdict("signature_invalid").advice,
+        "limits": [],
+    }
+    (found,) = judge_troubles({"keys": [key, key | {"alias": "alt", "trouble": None}]}, accepted)
+    assert (found.area, found.level, trouble in found.text) == ("keys.main", Level.WARN, True)
+    assert found.fix.startswith(fix)
+
+
+RUNNING: dict[str, Any] = {
+    "version": "1.0",
+    "not_ready": [],
+    "halts": [],
+    "clock": {"trouble": None},
+    "journal": {"trouble": None, "is_refusing": False},
+    "keys": [],
+    "failing": None,
+    "refusals": [],
+}
+FAILING = {"attempts": 3, "kind": "unreachable", "advice": "Check the network."}
+REFUSED = {"words": "watcher: 42 of 42 reads refused: deadline_exceeded", "advice": "Allow more time."}
+SHARING = {"degraded": "connection refused"}
+DEGRADED: dict[str, tuple[dict[str, Any], str]] = {
+    "the exchange is away": (
+        {"failing": FAILING, "clock": {"trouble": "no way"}},
+        "the exchange is failing: 3 attempts failed, the last with unreachable",
+    ),
+    "the clock cannot be read": ({"clock": {"trouble": "no way"}}, "clock: no way"),
+    "no journal": (
+        {"journal": {"trouble": "disk full", "is_refusing": False}},
+        "orders are sent without a record: disk full",
+    ),
+    "a journal that was lost": (
+        {"journal": {"trouble": None, "is_refusing": False, "lost": "/j.db was missing at the start"}},
+        "/j.db was missing at the start",
+    ),
+    "not shared": (
+        {"keys": [{"alias": "main", "sharing": SHARING, "disabled": None, "limits": []}]},
+        "the limit of key main is not shared: connection refused",
+    ),
+    "a bot that is refused": ({"refusals": [REFUSED | {"is_grave": True}]}, REFUSED["words"]),
+}
+
+
+@pytest.mark.parametrize(("change", "text"), DEGRADED.values(), ids=DEGRADED)
+def test_a_gateway_that_is_ready_and_degraded(change: dict[str, Any], text: str) -> None:
+    warned, ready, *_ = judge_running(RUNNING | change)
+    assert (warned.level, warned.text, bool(warned.fix)) == (Level.WARN, text, True)
+    assert ready.text == "version 1.0 is running and ready, but degraded"
+
+
+def test_what_is_not_degraded() -> None:
+    (ready,) = judge_running(RUNNING | {"refusals": [REFUSED | {"is_grave": False}]})
+    assert ready.text == "version 1.0 is running and ready"
+
+
+async def test_an_exchange_that_is_away_while_the_gateway_is_ready(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            upstream.door.shut()
+            upstream.cut_all()
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 502
+            await program.line('"reason": "upstream_unreachable"')  # its record was read
+            lines = lines_of((await setup.check("--offline")).stdout, "warn  gateway")
+    assert "the exchange is failing: 3 attempts failed, the last with unreachable" in lines[0]
+
+
+async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.answers(lambda _: say(detail("Invalid HMAC signature")))
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            async with aiohttp.ClientSession() as session:
+                for _ in range(MANY_MISMATCHES):
+                    async with session.get(f"{bots}{SIGNED_READ.decode()}") as answer:
+                        assert answer.status == 401
+            setup.answers(to_signed(reply(b"200 OK", b'{"symbols": []}', JSON)))
+            lines = lines_of((await setup.check()).stdout, "warn  keys.main")
+    assert len(lines) == 1
+    assert lines[0].endswith("load it with `sealgate reload`")
+
+
+async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 60"))
+            setup.answers(lambda _: limited)
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            headers = {"X-Gateway-Deadline-Ms": "2000"}
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 429
+            sent = upstream.receipts(SIGNED_READ)
+            result = await setup.check()
+            assert "is pausing after a 429; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
+            assert upstream.receipts(SIGNED_READ) == sent
+
+
+def test_a_ban_of_the_running_gateway_fails_in_the_exchange_s_words() -> None:
+    ban = {"kind": "banned", "over_since_ms": None, "evidence": 'the exchange says: "IP has been banned"'}
+    found = judge_pause({"errors": [ban]}, 597.2)
+    assert found.level is Level.FAIL
+    assert found.text.endswith('address or key, the exchange says: "IP has been banned"')
+    assert found.fix == "stop what else uses them, and run this again in 597 s"
+    for errors in ([], [{**ban, "over_since_ms": 1}], [{**ban, "kind": "rate_limited"}]):
+        assert judge_pause({"errors": errors}, 5.0).level is Level.WARN
+
+
+async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        setup.has(JOURNAL__FILE=str(tmp_path / "journal.db"))
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 600"))
+            setup.answers(lambda _: limited)
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            headers = {"X-Gateway-Deadline-Ms": "2000"}
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 429
+            sent = len(upstream.received)
+            table = LimitsTable(tmp_path / "journal.db")
+            subject = f"{upstream.base_url} ak-public-1"
+            async with asyncio.timeout(PATIENCE_S):
+                while not pause_s(table.learned(subject, 0.0)):  # it is written in the background
+                    await let_pass(0.01)
+        result = await setup.check()
+        assert "as the journal remembers; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"pause_remembered"')
+        assert len(upstream.received) == sent
+
+
+async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "sealgate", "check"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**setup.environ, "PATH": os.environ["PATH"]},
+            cwd=tmp_path,
+        )
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert b"\x1b" not in out
+
+
+async def test_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealgate.cluster.redis_group.TIMEOUT_S", 5.0)
+    async with raw_setup(tmp_path) as setup, running_redis() as redis:
+        setup.environ["SEALGATE_LIMITS__REDIS"] = redis.url
+        found = await setup.check()
+        assert found.exit_code == 0
+        assert "limits.redis" in found.stdout
+        assert "Redis answers" in found.stdout
+        await redis.kill()
+        result = await setup.check()
+        assert result.exit_code == 1
+        assert "Redis cannot be used: ConnectionError" in result.stdout
+
+
+async def test_a_redis_whose_address_cannot_be_read(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.environ["SEALGATE_LIMITS__REDIS"] = "env:NO_SUCH_URL"
+        result = await setup.check()
+        assert result.exit_code == 1
+        assert "NO_SUCH_URL" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "fix"),
+    [
+        pytest.param("a; b", "a", "b", id="cause and fix"),
+        pytest.param(
+            "file:/a; b: no such file; make it", "file:/a; b: no such file", "make it", id="its own"
+        ),
+        pytest.param("permission denied", "permission denied", "", id="a cause alone"),
+    ],
+)
+def test_an_error_is_a_cause_and_its_fix(text: str, cause: str, fix: str) -> None:
+    assert found_wrong("keys.main", text) == fail("keys.main", cause, fix)
+
+
+UNENCRYPTED = warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
+UNNAMED = warn(
+    "listen.hosts",
+    "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421",
+    "add the host name that those bots use",
+)
+EVERYWHERE = "0.0.0.0:8787"
+CASES = {
+    "this machine alone": ("127.0.0.1:8787", "localhost", False, []),
+    "no address": ("", "localhost", False, []),
+    "neither": (EVERYWHERE, "127.0.0.1, localhost, ::1", False, [UNENCRYPTED, UNNAMED]),
+    "a name, but no TLS": (EVERYWHERE, "localhost, gate.example", False, [UNENCRYPTED]),
+    "TLS, but no name": ("[::]:8787", "localhost", True, [UNNAMED]),
+    "both": ("192.0.2.1:8787", "192.0.2.1", True, []),
+}
+
+
+@pytest.mark.parametrize(("address", "hosts", "has_tls", "told"), CASES.values(), ids=CASES)
+def test_what_an_address_for_other_machines_lacks(
+    address: str, hosts: str, has_tls: bool, told: list[object], tmp_path: Path
+) -> None:
+    pem = tmp_path / "any.pem"
+    pem.touch()
+    environ = {
+        "SEALGATE_BASE_URL": "https://exchange.example",
+        "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+        "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
+        "SEALGATE_BOTS__GRID__TOKEN": "env:NOWHERE",
+        "SEALGATE_LISTEN__TCP": address,
+        "SEALGATE_LISTEN__UNIX": str(tmp_path / "bots.sock"),
+        "SEALGATE_LISTEN__HOSTS": hosts,
+    }
+    if has_tls:
+        environ |= {"SEALGATE_LISTEN__TLS_CERT": str(pem), "SEALGATE_LISTEN__TLS_KEY": str(pem)}
+    assert list(look_at_reach(load_config(None, environ=environ))) == told

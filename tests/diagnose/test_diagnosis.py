@@ -1,0 +1,570 @@
+"""The causes of a 401 or 403: which one comes first, and why, for each set of facts."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rig.verdicts import judged, verdict
+from sealgate.diagnose.diagnosis import Facts, Others, Shape, WholeReply, causes_of, shape_of
+from sealgate.diagnose.vetting import Read, judge_reads, limited, vet_record
+from sealgate.errors import REASONS
+from sealgate.exchange.refused_reads import ASK_WHETHER_SERVED, refused_unsigned
+from sealgate.keys.key_audit import CHECKS
+from sealgate.keys.key_records import KeyRecord
+from sealgate.machine.findings import REACH, RENEW, Finding, Level, Weight, blamed, sentence
+from sealgate.venues.replies import Means
+
+NOW_MS = 1_800_000_000_000
+
+
+def facts(**known: Any) -> Facts:
+    """Return facts that speak for nothing, but for those that are given."""
+    usual: dict[str, Any] = {
+        "alias": "main",
+        "timestamp_ms": NOW_MS,
+        "round_trip_ms": 30,
+        "clock_error_ms": 2,
+        "recv_window_ms": 5000,
+        "server_now_s": NOW_MS / 1000,
+        "shape": Shape(),
+        "record": None,
+        "is_listed": None,
+        "is_to_trade": False,
+        "scheme_is_default": True,
+        "header_prefix": "X-SERVICE-",
+        "path": "/v1/trade/symbols/list",
+    }
+    return Facts(**usual | known)
+
+
+OUTSIDE = "Timestamp outside recv_window ({window}ms). Server time: {server}"
+SIGNATURE = "Invalid HMAC signature"
+
+
+def body(detail: str) -> bytes:
+    return json.dumps({"detail": detail, "timestamp": "2027-01-15T08:00:00Z"}).encode()
+
+
+def reply(status: int, content: bytes) -> WholeReply:
+    return WholeReply(status, content, judged(status, content))
+
+
+def outside(skew_ms: int, window_ms: int = 5000) -> str:
+    return OUTSIDE.format(window=window_ms, server=NOW_MS - skew_ms)
+
+
+ENDED = KeyRecord(NOW_MS / 1000 - 1, is_active=True)
+REVOKED = KeyRecord(None, is_active=False)
+ACTIVE = KeyRecord(None, is_active=True)
+
+UNSIGNED = (401, SIGNATURE)
+UNKNOWN = (401, "Invalid API key")
+NO_HEADERS = (401, "Missing API key auth headers")
+IP = "IP {} not in API key whitelist"
+ALT_REFUSED = Others((), ("alt",))
+NO_CLOCK, SLOW = facts(clock_error_ms=None), facts(round_trip_ms=1200)
+BY_HAND = facts(scheme_is_default=False)
+NONE_ACCEPTED = facts(scheme_is_default=False, others=ALT_REFUSED)
+TWO_REFUSED = facts(others=Others(("alt",), ("spot",)))
+PROVEN, LIKELY, POSSIBLE = Weight.PROVEN, Weight.LIKELY, Weight.POSSIBLE
+
+# (status, what the exchange said), what is known -> weight, words of the first cause, words of its fix
+USUAL, MAIN, ALONE = facts(), "keys.main.secret", "store the secret alone"
+OTHER_ACCEPTED, REFUSED_TOO = facts(others=Others(("alt",))), facts(others=ALT_REFUSED)
+QUOTE, LINES = "begins or ends with a quote or a space", "has more than one line"
+UNSEEN = "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
+NAMED = "begins with a name, as in API_SECRET=..."
+QUOTED = facts(shape=Shape(QUOTE))
+TWO_LINES = facts(shape=Shape(LINES))
+BEHIND = (401, outside(-7000))
+CASES: dict[str, tuple[tuple[int, str], Facts, Weight, str, str]] = {
+    "scheme never set": (UNSIGNED, USUAL, LIKELY, "belongs to another key", MAIN),
+    "scheme set by hand": (UNSIGNED, BY_HAND, LIKELY, "belongs to another key", MAIN),
+    "no key is accepted, scheme never set": (
+        UNSIGNED,
+        REFUSED_TOO,
+        LIKELY,
+        "[signing] is not",
+        "--path /v1/",
+    ),
+    "no key is accepted": (UNSIGNED, NONE_ACCEPTED, LIKELY, "[signing] is not", "sealgate discover"),
+    "another is accepted": (UNSIGNED, OTHER_ACCEPTED, LIKELY, "or was replaced", MAIN),
+    "two of three are refused": (UNSIGNED, TWO_REFUSED, LIKELY, "of main, spot are swapped", MAIN),
+    "quotes around it": (UNSIGNED, QUOTED, LIKELY, "around it", ALONE),
+    "a second line": (UNSIGNED, TWO_LINES, LIKELY, "around it", ALONE),
+    "key unknown": (UNKNOWN, USUAL, POSSIBLE, "mistyped, revoked or expired", "keys.main.api_key"),
+    "key expired": (UNKNOWN, facts(record=ENDED), PROVEN, "has expired", "new key"),
+    "key revoked": (UNKNOWN, facts(record=REVOKED), PROVEN, "revoked", "new key"),
+    "key listed": (UNKNOWN, facts(record=ACTIVE, is_listed=True), POSSIBLE, "mistyped", "compare"),
+    "key not in the list": (UNKNOWN, facts(is_listed=False), LIKELY, "another user's", "keys.main.api_key"),
+    "key and secret swapped": (UNKNOWN, facts(shape=Shape(is_shorter=True)), LIKELY, "are swapped", "swap"),
+    "headers of another name": (NO_HEADERS, USUAL, LIKELY, "another name", "signing.header_prefix"),
+    "clock without /time": (BEHIND, NO_CLOCK, PROVEN, "clock is wrong", "clock.path"),
+    "clock with /time": ((401, outside(7000)), USUAL, LIKELY, "/time is not the clock", "clock.field"),
+    "timestamp without a number": ((401, "Invalid timestamp"), USUAL, LIKELY, "/time is not", "clock.path"),
+    "small window": ((401, outside(1500, 1000)), NO_CLOCK, PROVEN, "clock is wrong", "clock.path"),
+    "window and slow network": (
+        (401, outside(900, 1000)),
+        SLOW,
+        LIKELY,
+        "stricter window than it states",
+        "again",
+    ),
+    "clock in lower case": ((401, outside(900, 1000).lower()), USUAL, LIKELY, "stricter", "again"),
+    "permission": (
+        (403, "API key lacks 'read' permission"),
+        USUAL,
+        PROVEN,
+        "no read",
+        "give the key the read permission",
+    ),
+    "in lower case": (
+        (403, "api key lacks 'trade' permission"),
+        USUAL,
+        PROVEN,
+        "no trade",
+        "give the key the trade permission",
+    ),
+    "permission without a name": (
+        (403, "API key lacks it"),
+        USUAL,
+        PROVEN,
+        "for this request",
+        "give the key",
+    ),
+    "whitelist": (
+        (403, IP.format("203.0.113.9")),
+        USUAL,
+        PROVEN,
+        "lacks 203.0.113.9, which",
+        "add 203.0.113.9",
+    ),
+    "ip in lower case": (
+        (403, IP.format("192.0.2.9").lower()),
+        USUAL,
+        PROVEN,
+        "lacks 192.0.2.9",
+        "add 192.0.2.9",
+    ),
+    "without an address": (
+        (403, "not in API key whitelist"),
+        USUAL,
+        PROVEN,
+        "public address",
+        "add this machine's",
+    ),
+    "whitelist by IPv6": (
+        (403, IP.format("2001:db8::9")),
+        USUAL,
+        PROVEN,
+        "lacks 2001:db8::9",
+        "add 2001:db8::9",
+    ),
+    "another user": ((403, "Address mismatch"), USUAL, PROVEN, "another user's address", "--path"),
+    "403 of nobody known": ((403, "No."), USUAL, LIKELY, "a firewall", "look at the reply"),
+    "no such path": ((404, "Not found"), USUAL, LIKELY, "the prefix is wrong", "upstream.prefix"),
+    "401 of nobody known": (
+        (401, "No."),
+        USUAL,
+        POSSIBLE,
+        "the venue's file has no rule",
+        "compare base_url",
+    ),
+    "body refused": ((422, "Validation error"), USUAL, PROVEN, "its reply says why", "Correct"),
+    "not traded": ((403, "Trading handshake not completed"), USUAL, PROVEN, "reply says why", "Place one"),
+    "at fault": ((500, "Internal server error"), USUAL, POSSIBLE, "a fault of its own", "status page"),
+    "503 of nobody known": ((503, "Busy"), USUAL, POSSIBLE, "a fault of its own", "status page"),
+}
+
+
+@pytest.mark.parametrize(("said", "known", "weight", "text", "fix"), CASES.values(), ids=CASES)
+def test_the_first_cause(said: tuple[int, str], known: Facts, weight: Weight, text: str, fix: str) -> None:
+    causes = causes_of(reply(said[0], body(said[1])), known)
+    first = blamed("keys.main", "refused", causes).causes[0]
+    assert first.weight is weight
+    assert text in first.text
+    assert fix in first.fix
+
+
+def evidence(said: str, known: Facts) -> dict[str, str]:
+    return {cause.text: cause.evidence for cause in causes_of(reply(401, body(said)), known)}
+
+
+SECRET = "the secret belongs to another key, or was replaced"
+SCHEME = "[signing] is not what the exchange takes"
+PREFIX = "upstream.prefix is not what the exchange leaves out of the signature"
+
+
+@pytest.mark.parametrize(
+    ("known", "weights", "seen"),
+    [
+        (facts(), (Weight.LIKELY, Weight.POSSIBLE), "it is at its defaults"),
+        (facts(scheme_is_default=False), (Weight.LIKELY, Weight.POSSIBLE), "it was set by hand"),
+        (
+            facts(scheme_is_default=False, others=Others((), ("alt",))),
+            (Weight.POSSIBLE, Weight.LIKELY),
+            "no key is accepted",
+        ),
+    ],
+)
+def test_all_causes_of_a_signature_that_nothing_else_explains(
+    known: Facts, weights: tuple[Weight, Weight], seen: str
+) -> None:
+    causes = causes_of(reply(401, body(SIGNATURE)), known)
+    assert [(cause.weight, cause.text, cause.evidence) for cause in causes] == [
+        (weights[0], SECRET, ""),
+        (weights[1], SCHEME, seen),
+        (Weight.POSSIBLE, PREFIX, ""),
+    ]
+
+
+def test_where_the_venues_file_says_how_it_is_signed_only_the_keys_own_settings_are_blamed() -> None:
+    known = facts(venue="okx", wants=("passphrase",))
+    causes = causes_of(reply(401, body(SIGNATURE)), known)
+    assert [(cause.weight, cause.text) for cause in causes] == [
+        (Weight.LIKELY, SECRET),
+        (Weight.POSSIBLE, "the passphrase belongs to another key"),
+    ]
+    plain = reply(401, body(SIGNATURE))
+    named = replace(plain, verdict=replace(plain.verdict, words='Header "OK-ACCESS-PASSPHRASE" incorrect.'))
+    assert [(cause.weight, cause.text) for cause in causes_of(named, known)] == [
+        (Weight.POSSIBLE, SECRET),
+        (Weight.LIKELY, "the passphrase belongs to another key"),
+    ]
+    assert not any("[signing]" in cause.fix or "discover" in cause.fix for cause in causes)
+    assert "keys.main.passphrase" in causes[1].fix
+    [first, *_, last] = causes_of(
+        reply(401, body(SIGNATURE)), facts(venue="okx", scheme_is_default=False, others=Others(("alt",)))
+    )
+    assert (first.text, first.weight) == (SECRET, Weight.LIKELY)
+    assert last.fix == "remove [signing]: the file of okx says how requests are signed"
+
+
+def test_the_headers_of_a_venue_are_those_of_its_file() -> None:
+    [dropped] = causes_of(reply(401, body("Missing API key auth headers")), facts(venue="okx"))
+    assert dropped.text == "a proxy in front of the exchange drops them"
+
+
+def test_headers_may_also_be_dropped_on_the_way() -> None:
+    named, dropped = causes_of(reply(401, body("Missing API key auth headers")), facts())
+    assert named.evidence == f"they were sent as {facts().header_prefix}APIKEY and so on"
+    assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy in front of the exchange drops them")
+
+
+def test_a_kind_without_causes_names_none_and_leads_to_its_line_of_the_documents() -> None:
+    finding = blamed(
+        "keys.main", "refused, 404", causes_of(reply(404, body("No open position found")), facts())
+    )
+    assert finding.text == "refused, 404: its reply says why"
+    assert finding.fix == verdict("no_position").advice
+    assert [cause.evidence for cause in finding.causes] == ["docs/errors.md#no_position"]
+
+
+def test_a_large_skew_is_told_to_a_tenth_of_a_second() -> None:
+    found = evidence(outside(-600_000), facts(clock_error_ms=None))
+    assert list(found.values()) == ["the timestamp was 600.0 s behind the exchange's time"]
+
+
+def test_what_speaks_against_a_cause_puts_it_last() -> None:
+    causes = blamed("a", "b", causes_of(reply(401, body(SIGNATURE)), facts(others=Others(("alt",))))).causes
+    assert causes[-1].weight is Weight.UNLIKELY
+    assert causes[-1].evidence == "other keys are signed the same way and accepted: alt"
+
+
+def test_a_smaller_window_is_told_beside_the_clock() -> None:
+    found = evidence(outside(1500, 1000), facts())
+    assert found["/time is not the clock that the exchange checks by"] == (
+        "the timestamp was 1.5 s ahead of the exchange's time; /time was read to ±2 ms"
+    )
+    told = found["recv_window_ms is not what the exchange grants"]
+    assert told == "the exchange says 1000 ms, the configuration 5000 ms"
+
+
+@pytest.mark.parametrize(("clock_error_ms", "seen"), [(None, ""), (2, "/time was read to ±2 ms")])
+def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int | None, seen: str) -> None:
+    found = causes_of(reply(401, body("Timestamp outside recv_window")), facts(clock_error_ms=clock_error_ms))
+    assert [cause.evidence for cause in found] == [seen]
+
+
+@pytest.mark.parametrize(("round_trip_ms", "told"), [(1000, None), (1001, "the round trip took 1001 ms")])
+def test_a_slow_way_is_told(round_trip_ms: int, told: str | None) -> None:
+    found = evidence(outside(100, 1000), facts(round_trip_ms=round_trip_ms, recv_window_ms=1000))
+    assert found.get("the connection to the exchange is too slow") == told
+
+
+def test_ipv6_is_a_second_cause() -> None:
+    causes = causes_of(reply(403, body("IP 2001:db8::9 not in API key whitelist")), facts())
+    assert [(cause.weight, cause.evidence) for cause in causes] == [
+        (Weight.PROVEN, "the exchange says so"),
+        (Weight.POSSIBLE, "2001:db8::9 is IPv6"),
+    ]
+
+
+def test_what_is_no_address_is_not_repeated() -> None:
+    [cause] = causes_of(reply(403, body("IP \x1b[31mevil not in API key whitelist")), facts())
+    assert cause.fix == "add this machine's public address to the key's whitelist in the app"
+
+
+def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
+    [cause] = causes_of(reply(403, b"<html>Access denied</html>"), facts())
+    assert cause.evidence == "the reply is not JSON, so it is not from the exchange itself"
+    for json_reply in (body("No."), b"\n" + body("No.")):
+        [cause] = causes_of(reply(403, json_reply), facts())
+        assert cause.evidence == ""
+
+
+@pytest.mark.parametrize(
+    ("secret", "shape"),
+    [
+        (b"0123456789abcdef0123456789", Shape()),
+        (b"as-long-one", Shape()),
+        (b"short", Shape(is_shorter=True)),
+        (b'"0123456789abcdef"', Shape(QUOTE)),
+        (b" 0123456789abcdef", Shape(QUOTE)),
+        (b"0123456789abcdef\r", Shape(QUOTE)),
+        (b"0123456789\nabcdef", Shape(LINES)),
+        (b"c2VjcmV0LWtleQ==", Shape()),
+        (b"my-secret-key-0123", Shape()),
+        (b"\xef\xbb\xbf0123456789", Shape(UNSEEN)),
+        (b"01234\xc2\xa056789", Shape(UNSEEN)),
+        (b"0\x001\x002\x003\x004\x005\x00", Shape(UNSEEN)),
+        (b"secret=0123456789", Shape(NAMED)),
+        (b"export BYBIT_API_SECRET='0123456789'", Shape(NAMED)),
+        (b'{"secretKey": "0123456789"}', Shape(NAMED)),
+    ],
+)
+def test_what_a_secret_looks_like(secret: bytes, shape: Shape) -> None:
+    assert shape_of(bytearray(secret), "ak-public-1") == shape
+
+
+def test_who_cannot_reach_the_exchange_is_told_the_same() -> None:
+    told = REASONS["upstream_unreachable"].advice
+    assert verdict("unreachable").advice == told
+    assert told.replace("`", "") == sentence(REACH)
+
+
+@pytest.mark.parametrize("is_active", [False, True])
+def test_a_key_that_is_over_is_renewed_the_same_way(*, is_active: bool) -> None:
+    assert vet_record("keys.main", KeyRecord(1.0, is_active), 2.0).fix == RENEW
+    assert CHECKS["expired"].advice == sentence(RENEW)
+
+
+PATH = "/v1/trade/symbols/list"
+
+
+GOOD = reply(200, b'{"symbols": []}')
+
+
+def refused(detail: str, status: int = 401) -> WholeReply:
+    return reply(status, body(detail))
+
+
+def read(got: WholeReply | None, alias: str = "main", **known: Any) -> Read:
+    return Read("ak-1", facts(alias=alias, **known), got, "" if got else "it was cut")
+
+
+def judgement(*reads: Read, is_public: bool = False) -> list[Finding]:
+    return list(judge_reads(reads, is_public=is_public))
+
+
+@pytest.mark.parametrize(
+    ("reply", "level", "text"),
+    [
+        (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
+        (reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
+        (reply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
+        (reply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
+        (
+            refused("API key lacks 'read' permission", 403),
+            Level.FAIL,
+            "a signed read was refused, 403 API key lacks 'read' permission: the key has no read permission",
+        ),
+        (None, Level.FAIL, "no answer to a signed read: it was cut"),
+    ],
+)
+def test_a_line_for_each_reply(reply: WholeReply | None, level: Level, text: str) -> None:
+    [finding] = judgement(read(reply))
+    assert (finding.area, finding.level, finding.text) == ("keys.main", level, text)
+
+
+@pytest.mark.parametrize(("stated", "wait"), [(3.0, "wait 3 s"), (None, "wait a while")])
+def test_a_429_says_how_long_to_wait(stated: float | None, wait: str) -> None:
+    finding = limited("exchange", 429, judged(429), stated)
+    assert (finding.area, finding.level) == ("exchange", Level.WARN)
+    assert finding.fix.startswith(wait)
+
+
+def test_a_public_path_proves_nothing() -> None:
+    [finding] = judgement(read(GOOD), is_public=True)
+    assert finding.level is Level.WARN
+    assert "--path" in finding.fix
+
+
+def test_one_key_explains_another() -> None:
+    wrong = refused("Invalid HMAC signature")
+    main, alt, spot = judgement(read(wrong), read(GOOD, "alt"), read(wrong, "spot"))
+    assert alt.level is Level.OK
+    assert "the secrets of main, spot are swapped" in main.text
+    assert "the secrets of spot, main are swapped" in spot.text
+    assert any(cause.evidence.endswith("accepted: alt") for cause in main.causes)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(300, "the exchange redirects to another address"), (400, "a signed read was refused")],
+)
+def test_what_is_no_success_is_told_and_no_witness(status: int, text: str) -> None:
+    alt = read(reply(status, GOOD.body), "alt")
+    main, told = judgement(read(refused("Invalid HMAC signature")), alt)
+    assert told.text.startswith(text)
+    assert not any("accepted: alt" in cause.evidence for cause in main.causes)
+
+
+def test_a_ban_is_told_in_the_exchanges_words() -> None:
+    ban = replace(judged(429), means=Means.BANNED, words="banned until 1800000000000")
+    finding = limited("exchange", 418, ban, None)
+    assert (finding.level, finding.fix[:12]) == (Level.FAIL, "wait a while")
+    assert "(418 banned until 1800000000000)" in finding.text
+
+
+def of_several(means: Means, *others: Means, **found: str) -> WholeReply:
+    verdict = replace(judged(403, b"{}"), means=means, others=others, found=found, words="one of several")
+    return WholeReply(403, b"{}", verdict)
+
+
+NEITHER = of_several(Means.PERMISSION, Means.ADDRESS, Means.KEY, address="203.0.113.5")
+WITH_COUNTRY = of_several(Means.PERMISSION, Means.COUNTRY)
+UNLIKELY = Weight.UNLIKELY
+
+
+def weighed(reply: WholeReply, **known: Any) -> list[tuple[Weight, str, str]]:
+    causes = causes_of(reply, facts(venue="Mine", **known))
+    return [(cause.weight, cause.text, cause.evidence) for cause in causes]
+
+
+def test_a_reply_for_several_things_makes_none_of_them_certain() -> None:
+    assert weighed(NEITHER) == [
+        (POSSIBLE, "the key lacks the permission for this request", ""),
+        (POSSIBLE, "the key's whitelist lacks 203.0.113.5, which the exchange saw", ""),
+        (POSSIBLE, "the API key is mistyped, revoked or expired", ""),
+        (
+            POSSIBLE,
+            "the key is from another environment: a test network, demo trading or a regional site",
+            "",
+        ),
+    ]
+    [finding] = judgement(read(NEITHER))
+    assert finding.text == "a signed read was refused, 403 one of several, which can mean:"
+    assert (finding.fix, finding.lists_causes) == ("", True)
+
+
+def test_a_secret_that_nothing_speaks_against_is_not_blamed_first() -> None:
+    assert {weight for weight, *_ in weighed(of_several(Means.KEY, Means.SIGNATURE))} == {POSSIBLE}
+    assert weighed(of_several(Means.SIGNATURE))[0][0] is LIKELY
+
+
+def test_a_page_of_somebody_else_is_told_in_its_words() -> None:
+    page = b"<html><style>p{}</style><title>Access Denied</title><p>You don't have access, ak.</html>"
+    for body, words in (
+        (page, "403 Access Denied You don't have"),
+        (b"\xff", "refused, 403:"),
+        (b" {", "403:"),
+    ):
+        [finding] = judgement(read(reply(403, body)))
+        assert words in finding.text
+
+
+def test_what_was_measured_counts_for_one_of_several_things() -> None:
+    first, *_ = sorted(weighed(NEITHER, shape=Shape(is_shorter=True)), reverse=True)
+    assert first == (LIKELY, "API key and secret are swapped", "the secret is not longer than the API key")
+
+
+def test_a_key_that_is_accepted_elsewhere_lacks_a_permission() -> None:
+    (first, *others) = weighed(NEITHER, accepted_read="GET /account", is_served=True)
+    assert first == (
+        LIKELY,
+        "the key lacks the permission for this request",
+        "the other meanings are excluded",
+    )
+    assert {weight for weight, *_ in others} == {UNLIKELY}
+    assert {seen for *_, seen in others} == {
+        "GET /account is accepted with this key",
+        "a read without a key was answered",
+    }
+    [finding] = judgement(Read("ak", facts(accepted_read="GET /account"), NEITHER))
+    assert finding.text.endswith("most likely the key lacks the permission for this request")
+    assert finding.lists_causes
+
+
+def test_only_a_signed_read_excludes_the_country_which_may_be_the_account_s() -> None:
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY)] == [POSSIBLE, POSSIBLE]
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY, is_served=True)] == [POSSIBLE, POSSIBLE]
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY, accepted_read="GET /x")] == [LIKELY, UNLIKELY]
+
+
+@pytest.mark.parametrize(
+    ("unit", "larger", "fix"),
+    [("ms", "microseconds or nanoseconds", 'nonce = "us" or "ns"'), ("us", "nanoseconds", 'nonce = "ns"')],
+)
+def test_a_nonce_that_is_too_low_blames_a_larger_unit_first(unit: str, larger: str, fix: str) -> None:
+    low = of_several(Means.NONCE)
+    larger_unit, other_program = causes_of(low, facts(venue="kraken", nonce=unit))
+    assert larger_unit.weight is LIKELY
+    assert larger_unit.text == f"an earlier program used larger nonces with this key: {larger}"
+    assert f"{fix} in a copy of the venue's file (sealgate venues show kraken > mine.toml)" in larger_unit.fix
+    assert "too low" in larger_unit.evidence
+    assert other_program.weight is POSSIBLE
+
+
+@pytest.mark.parametrize("unit", ["ns", "uuid", ""])
+def test_no_unit_is_larger_than_the_largest(unit: str) -> None:
+    [cause] = causes_of(of_several(Means.NONCE), facts(venue="mine", nonce=unit))
+    assert cause.text.startswith("another program uses the key")
+
+
+def test_a_signature_that_is_one_of_several_things_is_no_witness_against_another() -> None:
+    unsure = of_several(Means.SIGNATURE, Means.KEY)
+    main, _ = judgement(read(refused("Invalid HMAC signature")), read(unsure, "alt"))
+    assert not any("are swapped" in cause.text for cause in main.causes)
+
+
+BLOCKED = b'{"detail": "access from your country is blocked."}'
+NOT_SERVED = "the exchange does not serve this address (country?): 403 access from your country is blocked"
+
+
+def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> None:
+    finding = limited("exchange", 403, judged(403, BLOCKED), None)
+    assert (finding.level, finding.text) == (Level.FAIL, f"{NOT_SERVED}; nothing more was asked")
+    assert finding.fix == ASK_WHETHER_SERVED
+    [cause] = causes_of(reply(403, BLOCKED), facts())
+    assert (cause.weight, cause.fix) == (LIKELY, ASK_WHETHER_SERVED)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "cause", "fix"),
+    [
+        (403, BLOCKED, NOT_SERVED, ASK_WHETHER_SERVED),
+        (403, b"", "the answer was 403", f"a firewall may refuse this address: {ASK_WHETHER_SERVED}"),
+        (404, b"", "the answer was 404", ""),
+        (429, b"", "the answer was 429", judged(429).advice),
+        (503, b"", "the answer was 503", ""),
+    ],
+)
+def test_a_read_that_needs_no_key_and_is_refused(status: int, content: bytes, cause: str, fix: str) -> None:
+    assert refused_unsigned(status, judged(status, content)) == (cause, fix)
+
+
+def test_a_public_path_makes_no_witness() -> None:
+    main, _ = judgement(read(refused("Invalid HMAC signature")), read(GOOD, "alt"), is_public=True)
+    assert main.causes
+    assert not any("accepted: alt" in cause.evidence for cause in main.causes)
+
+
+def test_a_read_does_not_tell_whether_a_key_may_trade() -> None:
+    [finding] = judgement(read(GOOD, is_to_trade=True, is_listed=None))
+    words = "; whether it may trade, only the exchange's list of keys shows (keys.main.session)"
+    assert (finding.level, finding.text.endswith(words)) == (Level.OK, True)
+    [finding] = judgement(read(GOOD, is_to_trade=True, is_listed=True))
+    assert "trade," not in finding.text

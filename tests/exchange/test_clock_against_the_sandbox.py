@@ -1,0 +1,144 @@
+"""Orders flow while a clock goes wrong: nothing is refused but what reveals it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from rig.station import sandbox_config
+from sealgate.machine.system import System
+from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
+from sealgate.server.gateway import Gateway, running_gateway
+
+ORDER = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}
+HOURS_MS = 5 * 3600 * 1000
+
+
+class SkewedHost(System):
+    """This machine with a wall clock that is hours off."""
+
+    def wall(self) -> float:
+        return super().wall() - 7 * 3600
+
+
+@asynccontextmanager
+async def exchange(skew_ms: int = 0) -> AsyncIterator[Sandbox]:
+    settings = SandboxSettings(limit_kind="none", skew_ms=skew_ms)
+    async with running_sandbox(settings) as sandbox:
+        yield sandbox
+
+
+async def place(session: aiohttp.ClientSession, gateway: Gateway) -> tuple[int, str]:
+    async with session.post(f"http://{gateway.address}/v1/trade/order", json=ORDER) as reply:
+        return reply.status, reply.headers["X-Gateway-Attempts"]
+
+
+async def outside_the_window(session: aiohttp.ClientSession, sandbox: Sandbox) -> int:
+    async with session.get(f"{sandbox.base_url}/_sandbox/journal") as reply:
+        entries = (await reply.json())["entries"]
+    assert len(entries) >= 6
+    return sum(entry["verdict"] == "timestamp_outside" for entry in entries)
+
+
+@pytest.mark.parametrize("skew_ms", [-HOURS_MS, HOURS_MS])
+async def test_a_host_skewed_by_hours(monkeypatch: pytest.MonkeyPatch, skew_ms: int) -> None:
+    monkeypatch.setattr("sealgate.server.gateway.System", SkewedHost)
+    async with (
+        exchange(skew_ms) as sandbox,
+        running_gateway(sandbox_config(sandbox), environ={"EXCHANGE_SECRET": sandbox.api_secret}) as gateway,
+        aiohttp.ClientSession() as session,
+    ):
+        assert [await place(session, gateway) for _ in range(10)] == [(200, "1")] * 10
+        assert await outside_the_window(session, sandbox) == 0
+        offset_s = gateway.status().clock.offset_s
+        assert offset_s == pytest.approx(skew_ms / 1000 + 7 * 3600, abs=1)
+
+
+@pytest.mark.parametrize("step_ms", [-30_000, 30_000])
+async def test_the_upstream_steps_while_orders_flow(step_ms: int) -> None:
+    """One bot, one order at a time: the first after the step reveals it, and even that one is made good."""
+    async with (
+        exchange() as sandbox,
+        running_gateway(sandbox_config(sandbox), environ={"EXCHANGE_SECRET": sandbox.api_secret}) as gateway,
+        aiohttp.ClientSession() as session,
+    ):
+        before = [await place(session, gateway) for _ in range(20)]
+        async with session.put(f"{sandbox.base_url}/_sandbox/clock", json={"skew_ms": step_ms}) as reply:
+            assert reply.status == 200
+        after = [await place(session, gateway) for _ in range(20)]
+        assert before == [(200, "1")] * 20
+        assert {status for status, _ in after} == {200}
+        refused = await outside_the_window(session, sandbox)
+        assert refused <= 1
+        assert gateway.status().clock.refusals == refused
+        assert gateway.status().clock.steps >= 1
+
+
+async def test_a_stopped_process() -> None:
+    """Requests that arrive while it stands still are stamped when it goes on, not before."""
+    async with exchange() as sandbox, aiohttp.ClientSession() as session:
+        window = {"recv_window_ms": 1000}
+        url = f"{sandbox.base_url}/_sandbox/keys/{sandbox.api_key}"
+        async with session.patch(url, json=window) as reply:
+            assert reply.status == 200
+        async with gateway_process(sandbox) as (process, address):
+            url = f"{address}/v1/trade/order"
+            async with session.post(url, json=ORDER) as reply:
+                assert reply.status == 200
+            process.send_signal(signal.SIGSTOP)
+            waiting = [asyncio.create_task(status_of(session, url)) for _ in range(5)]
+            # Stand still for longer than the window, by the exchange's own clock.
+            started = await server_time(session, sandbox)
+            while await server_time(session, sandbox) < started + 3 * window["recv_window_ms"]:
+                pass
+            process.send_signal(signal.SIGCONT)
+            assert await asyncio.gather(*waiting) == [200] * 5
+        assert await outside_the_window(session, sandbox) == 0
+
+
+async def status_of(session: aiohttp.ClientSession, url: str) -> int:
+    async with session.post(url, json=ORDER) as reply:
+        return reply.status
+
+
+async def server_time(session: aiohttp.ClientSession, sandbox: Sandbox) -> int:
+    async with session.get(f"{sandbox.base_url}/v1/trade/time") as reply:
+        return int((await reply.json())["server_time"])
+
+
+@asynccontextmanager
+async def gateway_process(sandbox: Sandbox) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "SEALGATE_BASE_URL": sandbox.base_url,
+        "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+        "SEALGATE_ADMIN__TCP": "",
+        "SEALGATE_ADMIN__UNIX": "off",
+        "SEALGATE_KEYS__MAIN__API_KEY": sandbox.api_key,
+        "SEALGATE_KEYS__MAIN__SECRET": "env:SECRET",
+        "SECRET": sandbox.api_secret,
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "sealgate", "serve", env=environ, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        yield process, await bots_address(process.stderr)
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+async def bots_address(log: asyncio.StreamReader) -> str:
+    """Read the log up to the line that says where bots connect."""
+    async with asyncio.timeout(60):
+        while "bots" not in (line := json.loads(await log.readline())):
+            pass
+    return str(line["bots"])

@@ -1,0 +1,268 @@
+"""A random secret appears nowhere: not in what the gateway prints, answers or writes, nor in its memory."""
+
+import base64
+import json
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from rig.admin import Admin
+from rig.bot import bot_at, request
+from rig.canary import core_of, forms, found_in, new_canary
+from rig.command import ended_command
+from rig.program import Program, ended_program, running_program
+from rig.upstream import running_upstream, say
+from rig.wire import reply
+from sealgate.venues.scheme import SECRET_FORMS
+
+# The same program with one mistake: it keeps a copy of each secret that it reads.
+FORGETFUL = """
+import sealgate.keys.parts as build
+kept, read = [], build.read_secret
+def read_and_keep(*arguments):
+    kept.append(bytes(read(*arguments)))
+    return read(*arguments)
+build.read_secret = read_and_keep
+from sealgate.cli import main
+main()
+"""
+
+ORDER = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: once", body=b'{"size":"1"}')
+REQUESTS = (
+    request(),
+    ORDER,
+    request(b"DELETE", b"/v1/trade/order/7"),
+    request(b"POST", b"/v1/trade/api-keys", body=b"{}"),  # app_only
+    request(b"GET", b"/v1/trade/%2e%2e/x"),
+    request(b"GET", b"/outside"),
+    b"no http at all\r\n\r\n",
+)
+PAGES = ("/metrics", "/status.json", "/-/ready", "/-/healthy", "/")
+
+
+@dataclass
+class Serving:
+    """A running gateway that has answered all kinds of requests, and what it said."""
+
+    program: Program
+    said: bytes
+
+    @property
+    def process(self) -> int:
+        """The number of its process."""
+        return self.program.process.pid
+
+
+@pytest.fixture
+def canary() -> bytes:
+    return new_canary()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, canary: bytes) -> Path:
+    file = tmp_path / "main.secret"
+    file.touch(mode=0o600)
+    file.write_bytes(canary + b"\n")
+    return tmp_path
+
+
+def environ(base_url: str, **more: str) -> dict[str, str]:
+    return {
+        "SEALGATE_BASE_URL": base_url,
+        "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+        "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+        "SEALGATE_ADMIN__UNIX": "admin.sock",
+        "SEALGATE_LOG__LEVEL": "debug",
+        "SEALGATE_JOURNAL__FILE": "journal.db",
+        "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+        "SEALGATE_KEYS__MAIN__SECRET": "file:main.secret",
+        "PYTHONASYNCIODEBUG": "1",  # the loop's own debug log, too
+        **more,
+    }
+
+
+def port(url: str) -> int:
+    return int(url.rpartition(":")[2])
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path,
+    start: tuple[str, ...] = ("-m", "sealgate"),
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[Serving]:
+    async with (
+        running_upstream() as upstream,
+        running_program(
+            "serve", environ=environ(upstream.base_url, **settings), folder=folder, start=start
+        ) as program,
+    ):
+        await program.line('"ready"')
+        listening = json.loads(await program.line('"listening"'))
+        upstream.answers.append(say(reply(b"401 Unauthorized", b'{"error":"Invalid signature"}')))
+        said = b""
+        for raw in REQUESTS:
+            async with bot_at("127.0.0.1", port(listening["bots"])) as bot:
+                said += (await bot.ask(raw)).raw
+        for page in PAGES:
+            said += (await Admin(port(listening["admin"])).ask(page)).raw
+        assert b"200 OK" in said
+        assert b"app_only" in said or "SEALGATE_VENUE" in settings
+        yield Serving(program, said)
+
+
+def test_every_form_is_found(canary: bytes) -> None:
+    """The search itself can fail: what is hidden in each way comes out, and nothing else does."""
+    for name, form in forms(canary).items():
+        assert found_in(b"..." + form + b"...", canary)[name], name
+    for pad in range(3):
+        assert any("base64" in name for name in found_in(base64.b64encode(b"x" * pad + canary), canary))
+    assert not found_in(new_canary(), canary)
+
+
+async def test_nothing_that_leaves_the_process_has_it(folder: Path, canary: bytes) -> None:
+    async with serving(folder) as gateway:
+        place = Path(f"/proc/{gateway.process}")
+        seen = {name: (place / name).read_bytes() for name in ("cmdline", "environ")}
+        gateway.program.tell(signal.SIGTERM)
+        assert await gateway.program.end() == 0
+    files = contents(folder)
+    assert "journal.db" in files
+    said = {"replies and pages": gateway.said, "output": gateway.program.output.encode()}
+    for name, content in (said | seen | files).items():
+        assert found_in(content, canary) == Counter(), name
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what the gateway left behind, by file."""
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "main.secret"}
+
+
+TROUBLES = {
+    "a secret of another kind": {"SEALGATE_SIGNING__SECRET_IS": "hex"},
+    "an address that cannot be had": {
+        "SEALGATE_LISTEN__TCP": "192.0.2.1:1",
+        "SEALGATE_BOTS__A__TOKEN": "env:T",
+    },
+    "a folder in place of a socket": {"SEALGATE_LISTEN__UNIX": "."},
+    "the secret as a program": {"SEALGATE_KEYS__MAIN__SECRET": "cmd:/nowhere CANARY"},
+}
+# Told before anything is started.
+MISTAKEN = {
+    "the secret as a bot's token": {"SEALGATE_BOTS__A__TOKEN": "CANARY"},
+    "the secret as a base URL": {"SEALGATE_BASE_URL": "https://CANARY@exchange.example"},
+    "the secret as a path": {"SEALGATE_LISTEN__TLS_KEY": "CANARY"},
+}
+
+
+def troubled(canary: bytes, trouble: dict[str, str]) -> dict[str, str]:
+    given = {name: value.replace("CANARY", canary.decode()) for name, value in trouble.items()}
+    return environ("http://127.0.0.1:9", T="bot-token") | given
+
+
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+async def test_no_refusal_to_start_has_it(folder: Path, canary: bytes, trouble: dict[str, str]) -> None:
+    code, program = await ended_program("serve", environ=troubled(canary, trouble), folder=folder)
+    assert code == 2, program.output
+    assert "sealgate: error: " in program.output
+    assert found_in(program.output.encode(), canary) == Counter()
+
+
+@pytest.mark.parametrize("mistake", MISTAKEN.values(), ids=MISTAKEN)
+async def test_no_refusal_of_a_configuration_has_it(
+    folder: Path, canary: bytes, monkeypatch: pytest.MonkeyPatch, mistake: dict[str, str]
+) -> None:
+    monkeypatch.chdir(folder)
+    result = await ended_command("serve", environ=troubled(canary, mistake))
+    assert result.exit_code == 2, result.output
+    assert "sealgate: error: " in result.stderr
+    assert found_in(result.output.encode(), canary) == Counter()
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")
+async def test_a_core_of_the_running_gateway_has_no_copy(folder: Path, canary: bytes) -> None:
+    """Neither of the secret that it signs with, nor of the one before a reload."""
+    successor = new_canary()
+    async with serving(folder) as gateway:
+        (folder / "main.secret").write_bytes(successor)
+        gateway.program.tell(signal.SIGHUP)
+        await gateway.program.line('"reloaded"')
+        core = core_of(gateway.process, folder)
+    assert b"ak-public-1" in core, "the core is not of the gateway's memory"
+    assert found_in(core, canary) == found_in(core, successor) == Counter()
+    assert found_in(gateway.program.output.encode(), successor) == Counter()
+
+
+def elsewhere(venue: str, **more: str) -> dict[str, str]:
+    """Return the settings of another exchange, whose time is read as this upstream states it."""
+    return {
+        "SEALGATE_VENUE": venue,
+        "SEALGATE_UPSTREAM__PREFIX": "/v1/trade",
+        "SEALGATE_CLOCK__PATH": "/v1/trade/time",
+        "SEALGATE_CLOCK__FIELD": "",
+        **more,
+    }
+
+
+SECRET_IS = "SEALGATE_SIGNING__SECRET_IS"
+PASSPHRASE = {"SEALGATE_KEYS__MAIN__PASSPHRASE": "file:main.passphrase"}
+# A venue for each way to key an HMAC, and how its secret is stored.
+KEYED: dict[str, tuple[dict[str, str], Callable[[bytes], bytes]]] = {
+    "hex": ({SECRET_IS: "hex"}, lambda raw: raw.hex().encode()),
+    "base64": (elsewhere("kraken"), base64.b64encode),
+    "as_base64": (elsewhere("apex", **PASSPHRASE), bytes),
+    "sha256hex": ({SECRET_IS: "sha256hex"}, bytes),
+    "md5hex": (elsewhere("btcbox"), bytes),
+    "with a passphrase": (elsewhere("okx", **PASSPHRASE), bytes),
+    "with a passphrase that is signed": (elsewhere("kucoin", **PASSPHRASE), bytes),
+}
+
+
+def test_each_way_to_key_an_hmac_has_its_canary() -> None:
+    assert {*SECRET_FORMS} - {"utf8", "appended"} <= {*KEYED}
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")
+@pytest.mark.parametrize(("settings", "store"), KEYED.values(), ids=KEYED)
+async def test_no_way_to_key_an_hmac_leaves_a_copy_in_memory(
+    folder: Path, canary: bytes, settings: dict[str, str], store: Callable[[bytes], bytes]
+) -> None:
+    """Neither as it was stored nor decoded. A passphrase stays, as each request needs it."""
+    successor, passphrase = new_canary(), new_canary()
+    (folder / "main.passphrase").touch(mode=0o600)
+    (folder / "main.passphrase").write_bytes(passphrase)
+    (folder / "main.secret").write_bytes(store(canary))
+    async with serving(folder, settings=settings) as gateway:
+        (folder / "main.secret").write_bytes(store(successor))
+        gateway.program.tell(signal.SIGHUP)
+        await gateway.program.line('"reloaded"')
+        core = core_of(gateway.process, folder)
+    assert b"ak-public-1" in core, "the core is not of the gateway's memory"
+    for secret in (canary, successor):
+        assert found_in(core, secret) + found_in(core, store(secret)) == Counter()
+    for secret in (canary, successor, passphrase):
+        assert found_in(gateway.program.output.encode() + gateway.said, secret) == Counter()
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")
+async def test_a_secret_that_is_hashed_last_stays_in_memory_and_goes_nowhere_else(
+    folder: Path, canary: bytes
+) -> None:
+    """So SECURITY.md says: no state of a hash can be prepared for it."""
+    async with serving(folder, settings=elsewhere("coinex")) as gateway:
+        core = core_of(gateway.process, folder)
+    assert found_in(core, canary)["plain"] == 1
+    assert found_in(gateway.program.output.encode() + gateway.said, canary) == Counter()
+
+
+async def test_a_gateway_that_keeps_the_secret_is_found_out(folder: Path, canary: bytes) -> None:
+    start = ("-c", FORGETFUL)
+    async with serving(folder, start) as gateway:
+        core = core_of(gateway.process, folder)
+    assert found_in(core, canary)

@@ -1,0 +1,101 @@
+"""A key that no bot has had accepted is tried by one signed read, some seconds after the start."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rig.bot import request
+from rig.station import ENVIRON, KEY, Station, running_station
+from rig.upstream import Upstream, say
+from rig.wire import reply
+from sealgate.machine.system import System
+from sealgate.request.key_care import KeyCare
+
+READ = request()
+PROBE = b"/v1/trade/symbols/list"
+SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
+INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
+
+
+class Leaping(System):
+    """It sleeps no time at all, so often, and its clock goes on by that much."""
+
+    def __init__(self, sleeps: int) -> None:
+        super().__init__()
+        self._left = sleeps
+        self._slept_s = 0.0
+
+    def now(self) -> float:
+        return System.now() + self._slept_s
+
+    async def sleep(self, seconds: float) -> None:
+        if self._left == 0:
+            raise asyncio.CancelledError
+        self._left -= 1
+        self._slept_s += seconds
+
+
+async def look_after(station: Station, seconds: int, alias: str = "main") -> None:
+    """Look after a key for so long, as the gateway does itself in real time."""
+    gateway = station.gateway
+    gateway.services.background.follow(gateway.services.upkeep(gateway.generation))  # its own care ends
+    care = KeyCare(gateway.pipeline, alias, gateway.services.untried, Leaping(seconds))
+    with pytest.raises(asyncio.CancelledError):
+        await care.run()
+
+
+async def test_each_key_is_tried_unless_a_bot_has_had_it_accepted(upstream: Upstream) -> None:
+    tables: dict[str, Any] = {
+        "keys": {"main": KEY, "alt": {**KEY, "api_key": "ak-public-2"}},
+        "bots": {"grid": {"token": "env:GRID", "keys": ["main", "alt"]}},
+    }
+    fields = (b"Authorization: Bearer grid-token", b"X-Gateway-Key: main")
+    async with running_station(
+        upstream, {**ENVIRON, "GRID": "grid-token"}, tries_keys=True, **tables
+    ) as station:
+        assert (await station.ask(request(b"GET", PROBE, *fields))).status == 200
+        upstream.otherwise = say(INVALID)
+        for alias in ("main", "alt"):
+            await look_after(station, 5, alias)
+        assert [key.is_active for key in station.gateway.status().keys] == [True, False]
+        assert b"ak-public-2" in upstream.received[1].raw
+    assert len(upstream.received) == 2
+
+
+@pytest.mark.parametrize("line", [b"404 Not Found", b"503 Service Unavailable"])
+async def test_a_reply_that_may_come_before_the_signature_was_looked_at_leaves_it_to_be_tried(
+    upstream: Upstream, line: bytes
+) -> None:
+    order = request(b"POST", b"/v1/trade/order", body=b"{}")
+    async with running_station(upstream, tries_keys=True) as station:
+        upstream.answers.append(say(reply(line, b"{}")))
+        assert (await station.ask(order)).status == int(line[:3])
+        upstream.otherwise = say(SIGNATURE)
+        await look_after(station, 10)
+        assert upstream.received[1].target == PROBE
+        assert station.gateway.status().keys[0].trouble == "the exchange refused its last signature"
+    assert len(upstream.received) == 2
+
+
+async def test_a_key_that_is_accepted_after_a_refusal_is_not_tried(upstream: Upstream) -> None:
+    async with running_station(upstream, tries_keys=True) as station:
+        upstream.answers.append(say(SIGNATURE))
+        assert [(await station.ask(READ)).status for _ in range(2)] == [401, 200]
+        await look_after(station, 10)
+    assert len(upstream.received) == 2
+
+
+async def test_it_waits_until_the_gateway_is_ready(upstream: Upstream) -> None:
+    upstream.time = say(reply(b"503 Service Unavailable", b""))
+    async with running_station(upstream, synced=False, tries_keys=True) as station:
+        await look_after(station, 60)
+        assert upstream.received == []
+        assert station.gateway.services.untried == {"main"}
+
+
+async def test_it_is_not_tried_while_the_gateway_ends(upstream: Upstream) -> None:
+    async with running_station(upstream, tries_keys=True) as station:
+        await station.gateway.drain()
+        await look_after(station, 60)
+    assert upstream.received == []

@@ -1,0 +1,62 @@
+"""The bytes of one attempt: which fields go with which method and proof, and in which order."""
+
+import pytest
+
+from rig.admitted import signing_key, ticket
+from sealgate.errors import Refusal
+from sealgate.keys.key import Secret
+from sealgate.request.admission import Ticket
+from sealgate.request.sealing import check_session, sealed_request
+
+START = b"%b %b HTTP/1.1\r\nHost: api.example.com\r\n"
+STAMP_MS = 1_790_000_000_000
+PASSED = (b"X-Own", b"1")
+SESSION = "tok-1"
+
+
+def signed_lines(one: Ticket, body: bytes) -> bytes:
+    """Return the three lines as the venue's file makes them, which has tests of its own."""
+    lines, _, _, _ = signing_key().sealer.sign(STAMP_MS, b"", one.method, one.target, body)
+    return lines
+
+
+def head(method: str, raw: str) -> bytes:
+    return START % (method.encode(), raw.encode())
+
+
+SIGNED = {
+    "a read": ("GET /symbols/list", b"", b""),
+    "a read with a body": ("GET /symbols/list", b"{}", b"Content-Length: 2\r\n"),
+    "an order": ("POST /order", b"{}", b"Content-Length: 2\r\n"),
+    "POST without a body": ("POST /order/cancel", b"", b"Content-Length: 0\r\n"),
+    "PUT without a body": ("PUT /order", b"", b"Content-Length: 0\r\n"),
+    "PATCH without a body": ("PATCH /order", b"", b"Content-Length: 0\r\n"),
+    "DELETE without a body": ("DELETE /order", b"", b""),
+}
+
+
+@pytest.mark.parametrize(("call", "body", "length"), SIGNED.values(), ids=SIGNED)
+def test_a_signed_request(call: str, body: bytes, length: bytes) -> None:
+    """RFC 9110 section 8.6 says who states a length although there is no body."""
+    one = ticket(call, PASSED)
+    sealed = sealed_request(head, one, signing_key(SESSION), (STAMP_MS, b""), body)
+    fields = b"X-Own: 1\r\n" + length + signed_lines(one, body) + b"\r\n"
+    assert sealed == head(one.method, one.target.raw) + fields + body
+
+
+def test_a_session_route_without_a_session_names_the_setting() -> None:
+    with pytest.raises(Refusal, match=r"^bot_forbidden: .+: set keys\.main\.session\.$"):
+        check_session(ticket("GET /api-keys"), signing_key())
+
+
+def test_a_secret_shows_at_its_one_door_alone() -> None:
+    secret = Secret("tok-1")
+    assert secret.reveal() == "tok-1"
+    assert {repr(secret), str(secret), f"{secret}"} == {"Secret(***)"}
+    assert not hasattr(secret, "__dict__")
+
+
+def test_nothing_secret_shows_of_a_key() -> None:
+    key = signing_key(session="tok-1")
+    assert "tok-1" not in repr(key)
+    assert "battery" not in repr(key)

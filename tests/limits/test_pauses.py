@@ -1,0 +1,232 @@
+"""A 429 pauses the key for all its bots: nothing is received before the time that Retry-After states."""
+
+import asyncio
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from rig.bot import met, request
+from rig.history import check_history, check_seal
+from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station, watch_signing
+from rig.upstream import Upstream, hold_until, say, say_and_close
+from rig.wire import reply
+from sealgate.limits.claims import Claim, Fate, LimitReply
+from sealgate.machine.system import System
+from sealgate.venues.routes import Lane
+
+READ = request()
+ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
+MODIFY = request(b"POST", b"/v1/trade/order/modify", body=b'{"id":"2"}')
+CANCEL = request(b"DELETE", b"/v1/trade/order/1")
+LIMITED = b'{"detail":"Rate limit exceeded","timestamp":"2026-01-01T00:00:00Z"}'
+PAUSE_S = 0.4
+
+BOTS = {
+    "one": {"token": "env:TOKEN_ONE", "key": "main"},
+    "two": {"token": "env:TOKEN_TWO", "key": "main"},
+    "three": {"token": "env:TOKEN_THREE", "key": "other"},
+}
+KEYS = {"main": KEY, "other": {**KEY, "api_key": "ak-public-2"}}
+TOKENS = {**ENVIRON, **{f"TOKEN_{name.upper()}": f"token-of-{name}" for name in BOTS}}
+
+
+def limited(retry_after: str | None) -> bytes:
+    fields = [] if retry_after is None else [f"Retry-After: {retry_after}".encode()]
+    return reply(b"429 Too Many Requests", LIMITED, *fields)
+
+
+def by(bot: str, message: bytes) -> bytes:
+    return message.replace(b"\r\n", f"\r\nAuthorization: Bearer token-of-{bot}\r\n".encode(), 1)
+
+
+async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: Upstream) -> None:
+    upstream.answers.append(say(limited(str(PAUSE_S))))
+    async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS) as station:
+        first = asyncio.ensure_future(station.ask(by("one", ORDER)))
+        await upstream.until_received(1)
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        await station.until(lambda: scheduler.status().pause_s > 0)
+        waiting = [
+            asyncio.ensure_future(station.ask(by(bot, message)))
+            for bot, message in (("two", READ), ("two", CANCEL), ("one", MODIFY))
+        ]
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 4)
+        assert met(await station.ask(by("three", READ))) == (200, "done", None, 1)
+
+        assert met(await first) == (200, "done", None, 2)
+        for answer in await asyncio.gather(*waiting):
+            assert met(answer) == (200, "done", None, 1)
+
+        refused, other, *later = upstream.received
+        assert other.head.value(b"X-SERVICE-APIKEY") == b"ak-public-2"
+        assert len(later) == 4
+        for request_ in later:
+            assert request_.at >= refused.at + PAUSE_S
+        check_history([refused, *later], SECRET, API_KEY)
+        queue_ms = [int(answer.result().text("X-Gateway-Queue-Ms") or 0) for answer in (first, *waiting)]
+        assert all(0 < wait <= 20_000 for wait in queue_ms)
+
+
+async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) -> None:
+    """It passed before the 429 came, and gets the very connection on which that came."""
+    go = asyncio.Event()
+    upstream.answers.append(hold_until(go, say(limited(str(PAUSE_S)))))
+    async with running_station(upstream, upstream={"max_connections": 1}) as station:
+        first = asyncio.ensure_future(station.ask(ORDER))
+        await upstream.until_received(1)
+        second = asyncio.ensure_future(station.ask(MODIFY))
+        await station.until(lambda: station.gateway.generation.upstream.waiting(Lane.ORDER) == 1)
+        go.set()
+        for answer in await asyncio.gather(first, second):
+            assert (answer.status, answer.outcome) == (200, "done")
+    refused, *later = upstream.received
+    assert len(later) == 2
+    for request_ in later:
+        assert request_.at >= refused.at + PAUSE_S
+
+
+class Transport:
+    """A connection's transport, whose writes are seen."""
+
+    def __init__(self, real: Any, see: Callable[[bytes], None]) -> None:
+        self._real = real
+        self._see = see
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def write(self, data: bytes) -> None:
+        self._see(data)
+        self._real.write(data)
+
+
+async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> None:
+    """No later one can begin before the write: another task gets no turn between the two."""
+    scheduler = station.gateway.generation.live_keys["main"].scheduler
+    other = scheduler.pass_at_once(Claim("other", "other", Lane.READ, math.inf), System.now())
+    assert other is not None
+    loop = asyncio.get_running_loop()
+    events: list[str] = []
+
+    def stamped(_: bytes) -> None:
+        if not events:
+            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), System.now())
+        events.append("stamp")
+        loop.call_soon(events.append, "another task's turn")
+
+    assert met(await station.ask(READ)) == (200, "done", None, 1)  # so there is an idle connection
+    for connection in station.gateway.generation.upstream._idle:
+        transport: Any = Transport(connection.transport, lambda _: events.append("write"))
+        connection.transport = transport
+    watch_signing(station, stamped)
+    begun = loop.time()
+    assert met(await station.ask(ORDER)) == (200, "done", None, 1)
+    _, order = station.upstream.received
+    assert order.at >= begun + PAUSE_S
+    assert [event for event in events if event != "another task's turn"] == ["stamp", "stamp", "write"]
+    assert events[-3:] == ["stamp", "write", "another task's turn"]
+
+
+@pytest.mark.parametrize("message", [READ, ORDER, CANCEL], ids=["read", "order", "cancel"])
+async def test_what_is_sent_again_is_stamped_after_the_wait(station: Station, message: bytes) -> None:
+    station.upstream.answers.extend([say(limited("0.2")), say(limited("0.1"))])
+    assert met(await station.ask(message)) == (200, "done", None, 3)
+    check_history(station.upstream.received, SECRET, API_KEY)
+    stamps = [int(item.head.value(b"X-SERVICE-TIMESTAMP") or 0) for item in station.upstream.received]
+    gaps = [later - earlier for earlier, later in pairwise(stamps)]
+    assert gaps[0] >= 199
+    assert gaps[1] >= 99
+    outcome = await station.outcomes.until(1)
+    assert (outcome.resends, outcome.times_limited) == (("rate_limited", "rate_limited"), 2)
+
+
+async def test_without_a_stated_wait_it_backs_off(station: Station) -> None:
+    station.upstream.answers.append(say(limited(None)))
+    assert met(await station.ask(ORDER)) == (200, "done", None, 2)
+    first, second = station.upstream.received
+    assert second.at >= first.at + 0.25
+
+
+@pytest.mark.parametrize("message", [READ, ORDER, CANCEL], ids=["read", "order", "cancel"])
+async def test_a_pause_longer_than_anybody_may_wait_is_answered_at_once(
+    station: Station, message: bytes
+) -> None:
+    station.upstream.answers.append(say(limited("3600")))
+    sent = await station.ask(message)
+    assert met(sent) == (429, "refused", "rate_limited", 1)
+    for hurry in (message, message.replace(b"Host:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)):
+        waited = await station.ask(hurry)
+        assert met(waited) == (429, "not_sent", "rate_limited", 0)
+        assert 3500 < int(waited.text("Retry-After") or 0) <= 3601
+    assert 3500 < int(sent.text("Retry-After") or 0) <= 3601
+    assert len(station.upstream.received) == 1
+
+
+async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Station) -> None:
+    hurried = ORDER.replace(b"Host:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)
+    station.upstream.answers.append(say(limited("5")))
+    assert met(await station.ask(hurried)) == (429, "refused", "rate_limited", 1)
+    assert met(await station.ask(hurried)) == (429, "not_sent", "rate_limited", 0)
+    assert len(station.upstream.received) == 1
+
+
+async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
+    station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
+    assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
+    assert station.gateway.generation.live_keys["main"].scheduler.status().pause_s > 3500
+
+
+async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:
+    station.upstream.answers.append(say(limited("3600")))
+    await station.ask(ORDER)
+    assert met(await station.ask(request(target=b"/v1/trade/time"))) == (200, "done", None, 1)
+
+
+# replay_429 -> attempts of a read, of an order
+REPLAY = {"all": (2, 2), "reads": (2, 1), "none": (1, 1)}
+
+
+@pytest.mark.parametrize(("replay", "attempts"), REPLAY.items(), ids=REPLAY)
+async def test_what_is_sent_again_after_a_429(
+    upstream: Upstream, replay: str, attempts: tuple[int, int]
+) -> None:
+    async with running_station(upstream, limits={"replay_429": replay}) as station:
+        for message, times in zip((READ, ORDER), attempts, strict=True):
+            upstream.answers.append(say(limited("0.1")))
+            answer = await station.ask(message)
+            if times == 1:
+                assert met(answer) == (429, "refused", None, 1)
+                assert answer.body == LIMITED
+                assert answer.text("Retry-After") == "0.1"
+            else:
+                assert met(answer) == (200, "done", None, 2)
+        assert len(upstream.received) == sum(attempts)
+
+
+async def test_a_429_that_is_passed_on_pauses_the_key_all_the_same(upstream: Upstream) -> None:
+    upstream.answers.append(say(limited(str(PAUSE_S))))
+    async with running_station(upstream, limits={"replay_429": "none"}) as station:
+        assert met(await station.ask(ORDER)) == (429, "refused", None, 1)
+        assert met(await station.ask(ORDER)) == (200, "done", None, 1)
+    refused, later = upstream.received
+    assert later.at >= refused.at + PAUSE_S
+
+
+async def test_a_wait_of_zero_is_no_endless_loop(upstream: Upstream) -> None:
+    upstream.otherwise = say(limited("0"))
+    async with running_station(upstream, limits={"max_wait": 0.3}) as station:
+        answer = await station.ask(ORDER)
+        assert met(answer)[:3] == (429, "refused", "rate_limited")
+        assert len(upstream.received) == answer.attempts > 1
+        for item in upstream.received:
+            check_seal(item, SECRET, API_KEY)
+
+
+async def test_a_429_counts_only_when_it_is_whole(station: Station) -> None:
+    """A cut 429 is a lost reply like any other: it does not prove that an order was refused."""
+    cut = limited("0.1").replace(b"Content-Length: ", b"Content-Length: 9")
+    station.upstream.answers.append(say_and_close(cut))
+    assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)

@@ -1,0 +1,177 @@
+"""A real browser loads the live page: no error, nothing from elsewhere, and the values change."""
+
+import asyncio
+
+import pytest
+
+from rig.admin import Admin, running_admin
+from rig.bot import request
+from rig.chromium import Page, running_chromium
+from rig.page_states import STATES, UNTRUE, running_feed
+from rig.station import Station, running_station
+from rig.upstream import Upstream, say
+from rig.wire import reply
+from sealgate.observe.metrics import Metrics
+
+pytestmark = pytest.mark.needs("chromium")
+
+TEXT = "document.body.innerText"
+
+
+def says(text: str) -> str:
+    return f"{TEXT}.includes({text!r})"
+
+
+async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: Admin, page: Page) -> None:
+    assert await page.read(says("No bot has sent a request yet"))
+    assert await page.read(says("No bot has met an error or a refusal since the start"))
+    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
+    await station.ask(request())
+    await page.until(says("most likely the secret belongs to another key"))
+    await page.until(says("1 in "))
+    assert not await page.read(says("No bot has sent a request yet"))
+    assert await page.read("document.querySelectorAll('canvas').length") == 3
+    assert await page.read("document.querySelector('#errors a').getAttribute('href')") == (
+        "errors#signature_invalid"
+    )
+    assert page.said == []
+    own = f"http://127.0.0.1:{admin.port}/"
+    assert [url for url in page.requested if not url.startswith(own)] == []
+    assert len(page.requested) > 10
+
+
+async def test_a_pause_shows_and_ends(station: Station, page: Page) -> None:
+    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 3")))
+    asking = asyncio.create_task(station.ask(request()))
+    await page.until("document.querySelector('#state').textContent === 'paused'")
+    assert await page.read(says("left, after a 429"))
+    await page.until("document.querySelector('#state').textContent === 'ready'")
+    assert (await asking).status == 200
+    await page.until(says("rate_limited"))
+
+
+async def test_what_a_gateway_says_cannot_become_markup(station: Station, page: Page) -> None:
+    evil = b"X-Gateway-Request-Id: <img-src=x>"
+    await station.ask(request(b"GET", b"/v1/trade/%3Cscript%3E", evil))
+    await page.until(says(" in "))
+    assert await page.read("document.querySelectorAll('main img, main script').length") == 0
+
+
+async def test_freezing(station: Station, page: Page) -> None:
+    await page.read("document.querySelector('#freeze').click()")
+    await page.until("document.querySelector('#state').textContent === 'frozen'")
+    await station.ask(request())
+    await page.read("document.querySelector('#freeze').click()")
+    await page.until(says("1 in "))
+
+
+async def test_a_gateway_that_goes_and_comes_back(station: Station) -> None:
+    status = station.gateway.status
+    async with running_chromium() as page:
+        async with running_admin(status, Metrics(status)) as admin:
+            await page.open(f"http://127.0.0.1:{admin.port}/")
+            await page.until("document.querySelector('#state')?.textContent === 'ready'")
+        await page.until("document.querySelector('#state').textContent === 'reconnecting'")
+        assert await page.read(says("The gateway does not answer"))
+        async with running_admin(status, Metrics(status), port=admin.port):
+            await page.until("document.querySelector('#state').textContent === 'ready'")
+
+
+async def test_each_state_says_so_and_fits(station: Station) -> None:
+    async with running_feed(station) as feed, running_chromium() as page:
+        await page.open(feed.url)
+        for state, (feed.change, words) in STATES.items():
+            await page.until(" && ".join(map(says, words)))
+            for words_of_another in UNTRUE.get(state, ()):
+                assert not await page.read(says(words_of_another)), state
+            for width in (1280, 390):
+                await page.show(width)
+                await page.until(f"document.documentElement.scrollWidth <= {width}")
+        assert page.said == []
+
+
+async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
+    station: Station, page: Page
+) -> None:
+    station.upstream.door.shut()
+    station.upstream.cut_all()
+    assert (await station.ask(request())).reason == "upstream_unreachable"
+    await page.until("document.querySelector('#state').textContent === 'exchange failing'")
+    assert await page.read(says("The exchange has failed since"))
+    station.upstream.door.reopen()
+    assert (await station.ask(request())).status == 200
+    await page.until("document.querySelector('#state').textContent !== 'exchange failing'")
+
+
+async def test_refusals_of_our_own_are_shown_by_bot_and_reason(station: Station, page: Page) -> None:
+    for _ in range(3):
+        reply_here = await station.ask(
+            request(b"GET", b"/v1/trade/order", b"X-Gateway-Deadline-Ms: nonsense")
+        )
+        assert reply_here.reason == "bad_request"
+    await page.until("document.querySelector('#state').textContent === 'bots refused'")
+    await page.until(says("local: 3 of 3 requests refused: bad_request, since "))
+    assert await page.read(says("refused here: local, any request"))
+
+
+async def test_a_stranger_is_shown_with_its_address_and_program(station: Station, page: Page) -> None:
+    program = b"User-Agent: evil/1 <img src=x onerror=alert(1)>"
+    reply_here = await station.ask(
+        request(b"GET", b"/v1/trade/order", program, b"Origin: http://evil.example")
+    )
+    assert reply_here.reason == "browser_refused"
+    await page.until(says("the last: evil/1 <img src=x onerror=alert(1)>, 127.0.0.1"))
+    assert await page.read(says("refused here: stranger, any request"))
+    assert await page.read("document.querySelectorAll('img[onerror]').length") == 0
+    await page.read("document.querySelector('#inspector summary').click()")
+    await page.until("document.querySelector('#requests td .dim')?.textContent.startsWith('evil/1 <img')")
+
+
+async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Station, page: Page) -> None:
+    assert await page.read(says("Nothing was sent in the last five minutes"))
+    await station.ask(request())
+    await page.until(f"{says('sent per second')} && !{says('Nothing was sent in the last')}")
+
+
+async def test_a_trouble_that_is_over_gives_no_orders_any_more(station: Station, page: Page) -> None:
+    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
+    await station.ask(request())
+    await page.until(says("Check that the secret belongs to this key"))
+    assert (await station.ask(request())).status == 200
+    await page.until(f"{says('Over since ')} && !{says('Check that the secret belongs to this key')}")
+
+
+async def test_what_the_gateway_holds_back_is_not_said_to_be_sent(station: Station) -> None:
+    async with running_feed(station) as feed, running_chromium() as page:
+        station.upstream.door.shut()
+        station.upstream.cut_all()
+        assert (await station.ask(request())).reason == "upstream_unreachable"
+        await page.open(feed.url)
+        await page.until(f"{says('The exchange has failed since')} && {says('Requests are still accepted')}")
+        feed.change, _ = STATES["halted"]
+        await page.until(f"{says('Orders are halted')} && !{says('Requests are still accepted')}")
+
+
+async def test_a_read_of_the_gateways_own_that_is_refused(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No bot has met it, so that it stands in no list of errors, which says so."""
+    monkeypatch.setattr("sealgate.request.key_care._FIRST_READ_S", 0.01)
+    upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
+    async with (
+        running_station(upstream, tries_keys=True) as station,
+        running_feed(station) as feed,
+        running_chromium() as page,
+    ):
+        await page.open(feed.url)
+        await page.until("document.querySelector('#state')?.textContent === 'signatures refused'")
+        assert await page.read(says("No bot has met an error or a refusal since the start"))
+
+
+async def test_it_fits(page: Page) -> None:
+    for width in (1280, 390):
+        for scheme in ("light", "dark"):
+            await page.show(width, scheme)
+            await page.until(f"document.documentElement.scrollWidth <= {width}")
+            ground = await page.read("getComputedStyle(document.body).backgroundColor")
+            assert (ground == "rgb(16, 21, 28)") == (scheme == "dark")

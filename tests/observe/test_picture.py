@@ -1,0 +1,275 @@
+"""One moment as the page, the stream and `sealgate top` show it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rig.fences import ROOT
+from rig.outcome import ANSWERED, changed
+from rig.verdicts import upstream_error, verdict
+from sealgate.errors import REASONS
+from sealgate.exchange.clock import ClockStatus
+from sealgate.limits.status import LimitStatus
+from sealgate.observe.activity import Activity, Failing
+from sealgate.observe.picture import TICK_S, Picture, State, state, tightest
+from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
+from sealgate.observe.troubles import RefusalCount, Trouble
+from sealgate.orders.doubts import JournalStatus
+from sealgate.orders.halts import Halt, Halts, Scope
+from sealgate.orders.outcome import Batch
+from sealgate.venues.routes import Lane
+
+SECOND = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
+)
+MINUTE = LimitStatus(
+    1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min", low=20.0, high=20.0, next_step=""
+)
+KEY = KeyStatus("main", 0.0, {"order": 0}, {}, (SECOND, MINUTE), None)
+STATUS = Status(
+    "1.0",
+    "https://api.example.com",
+    60.0,
+    (),
+    is_draining=False,
+    inflight=0,
+    connections=0,
+    clock=ClockStatus(-0.25, 0.002, 3.0, 0, 0, None),
+    keys=(KEY,),
+    journal=JournalStatus(0, (), None, is_refusing=False),
+)
+SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
+NOW, WALL = 500.0, 1_790_000_000.0
+
+
+def activity(*outcomes: Any, ticks: int = 1) -> Activity:
+    made = Activity()
+    made(Batch(outcomes))
+    for _ in range(ticks):
+        made.turn()
+    return made
+
+
+def picture(**parts: Any) -> Picture:
+    usual: dict[str, Any] = {
+        "status": STATUS,
+        "activity": activity(),
+        "troubles": (),
+        "weights": {},
+        "now": NOW,
+        "wall": WALL,
+        "tasks": lambda: 7,
+    }
+    return Picture(**usual | parts)
+
+
+def key_of(shown: Picture) -> dict[str, Any]:
+    key: dict[str, Any] = shown.document()["keys"][0]
+    return key
+
+
+def test_rates_are_those_of_the_ticks_that_ended() -> None:
+    shown = picture(activity=activity(SENT, changed(SENT, attempts=2), ticks=2))
+    assert shown.document()["requests_per_s"] == 2 / (2 * TICK_S)
+    assert key_of(shown)["sent_per_s"] == 3 / (2 * TICK_S)
+
+
+def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
+    """A bot that only waits has its part, too; one of another key has not."""
+    key = replace(KEY, waiting={"order": 4}, waiting_by_bot={"watch": 4})
+    sent = (changed(SENT, attempts=3), changed(SENT, key="alt", bot="other"))
+    shown = picture(
+        status=replace(STATUS, keys=(key,)),
+        activity=activity(*sent),
+        weights={"grid": 1.0, "watch": 3.0, "idle": 1.0},
+    )
+    assert key_of(shown)["bots"] == [
+        {"name": "grid", "per_s": 6.0, "share": 1.0, "due": 0.25, "waiting": 0},
+        {"name": "watch", "per_s": 0.0, "share": 0.0, "due": 0.75, "waiting": 4},
+    ]
+    assert shown.document()["idle_bots"] == ["idle"]
+
+
+def test_a_bot_that_is_configured_no_more_weighs_as_most_do() -> None:
+    shown = picture(activity=activity(SENT, changed(SENT, bot="gone")), weights={"grid": 3.0})
+    assert [bot["due"] for bot in key_of(shown)["bots"]] == [0.25, 0.75]
+    assert [bot["name"] for bot in key_of(shown)["bots"]] == ["gone", "grid"]
+
+
+def test_the_limit_that_is_nearest_to_being_full() -> None:
+    assert tightest(KEY) is MINUTE
+    assert tightest(replace(KEY, limits=())) is None
+    assert key_of(picture())["used"] == 960.0
+
+
+def test_without_a_limit_there_is_no_height() -> None:
+    key = replace(KEY, limits=(), pause_s=1.234)
+    shown = picture(status=replace(STATUS, keys=(key,)))
+    assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
+    assert shown.point(activity().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
+
+
+def test_an_exchange_that_gives_no_answer() -> None:
+    failing = Failing(verdict("lost"), NOW - 30.0, NOW - 1.0, 4, "the reply was cut short")
+    assert picture(failing=failing).document()["failing"] == {
+        "kind": "lost",
+        "since_ms": (WALL - 30) * 1000,
+        "attempts": 4,
+        "cause": "the reply was cut short",
+        "advice": verdict("lost").advice,
+    }
+
+
+@pytest.mark.parametrize(
+    ("had_worked", "evidence"),
+    [(True, "it was accepted before"), (False, "it has not been accepted since the start")],
+)
+def test_an_error_with_what_explains_it(*, had_worked: bool, evidence: str) -> None:
+    trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 2.0, 0, 0.0, had_worked)
+    (shown,) = picture(troubles=(trouble,)).document()["errors"]
+    assert (shown["last_ms"], shown["count"], shown["whose"]) == ((WALL - 2) * 1000, 3, "setup")
+    assert shown["evidence"].startswith(evidence)
+
+
+def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:
+    trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 9.0, 0, 0.0, worked_at=NOW - 2.0)
+    (shown,) = picture(troubles=(trouble,)).document()["errors"]
+    assert (shown["over_since_ms"], shown["advice"]) == ((WALL - 2) * 1000, "")
+    assert shown["evidence"].startswith("it has not been accepted since the start")
+    (going_on,) = picture(troubles=(replace(trouble, worked_at=None),)).document()["errors"]
+    assert going_on["over_since_ms"] is None
+    assert going_on["advice"] == verdict("key_invalid").advice
+
+
+REFUSED = RefusalCount("watcher", Lane.READ, "deadline_exceeded", NOW - 60, NOW - 1, refused=42, asked=42)
+
+
+def test_what_the_gateway_refused_a_bot() -> None:
+    shown = picture(refusals=(REFUSED,)).document()
+    assert shown["refusals"] == [
+        {
+            "bot": "watcher",
+            "lane": "read",
+            "reason": "deadline_exceeded",
+            "refused": 42,
+            "asked": 42,
+            "client": None,
+            "user_agent": None,
+            "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
+            "first_ms": (WALL - 60) * 1000,
+            "last_ms": (WALL - 1) * 1000,
+            "over_since_ms": None,
+            "is_grave": True,
+            "advice": REASONS["deadline_exceeded"].advice,
+        }
+    ]
+    assert shown["state"] == "bots refused"
+
+
+def test_a_refusal_that_is_over_advises_nothing() -> None:
+    over = replace(REFUSED, last_at=NOW - 100, passed_at=NOW - 90)
+    shown = picture(refusals=(over,)).document()
+    (refused,) = shown["refusals"]
+    assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 90) * 1000, "")
+    assert shown["state"] == "ready"
+
+
+def test_what_policies_refused_is_told_by_rule() -> None:
+    counts = {"max_size": 2, "symbols": 1, "body": 0}
+    policies = (
+        PolicyStatus("grid", "may send orders in BTC", is_observing=False, refusals=counts),
+        PolicyStatus("maker", "would be held to it", is_observing=True, refusals=counts),
+        PolicyStatus("idle", "may send orders in BTC", is_observing=False, refusals={"body": 0}),
+    )
+    shown = picture(status=replace(STATUS, policies=policies)).document()["policies"]
+    assert [policy["by_rule"] for policy in shown] == [
+        "grid's policy has refused: 2 by max_size, 1 by symbols",
+        "maker's policy would have refused: 2 by max_size, 1 by symbols",
+        "",
+    ]
+
+
+def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
+    shown = picture(refusals=(replace(REFUSED, reason="halted"),)).document()
+    (refused,) = shown["refusals"]
+    assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 1) * 1000, "")
+    assert (refused["is_grave"], shown["state"]) == (False, "ready")
+
+
+def test_a_point_of_the_charts() -> None:
+    limited = Activity()
+    limited(Batch([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))]))
+    ended = limited.turn()
+    assert picture(activity=limited).point(ended) == {
+        "t": WALL,
+        "keys": {"main": [960.0, 1200.0, 0.0, 2.0]},
+        "limited": [["main", WALL - 0.25]],
+        "added": 1.0,
+        "upstream": 20.0,
+        "usual": 20.0,
+        "offset": -250.0,
+        "error": 2.0,
+    }
+
+
+def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
+    idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
+    shown = picture(status=replace(STATUS, keys=(KEY, idle)))
+    assert list(shown.point(activity().turn())["keys"]) == [KEY.alias]
+
+
+REFUSED_KEY = replace(KEY, disabled="the exchange calls it invalid")
+Change = Callable[[Status], Status]
+
+# Each with what alone brings it about, the gravest first.
+CHANGES: dict[State, Change] = {
+    State.SHUTTING_DOWN: lambda status: replace(status, is_draining=True),
+    State.KEY_REFUSED: lambda status: replace(status, keys=(REFUSED_KEY, REFUSED_KEY)),
+    State.NOT_READY: lambda status: replace(status, not_ready=("clock not synced",)),
+    State.HALTED: lambda status: replace(status, halts=halt_status(Halts(Halt(Scope("grid"), 0)))),
+    State.SIGNATURES_REFUSED: lambda status: replace(
+        status, keys=(*status.keys, replace(KEY, trouble="the exchange refused its last 3 signatures"))
+    ),
+    State.JOURNAL_FAILING: lambda status: replace(
+        status, journal=JournalStatus(0, (), "disk full", is_refusing=False)
+    ),
+    State.A_KEY_REFUSED: lambda status: replace(status, keys=(*status.keys, REFUSED_KEY)),
+    State.CLOCK_NOT_READ: lambda status: replace(
+        status, clock=replace(status.clock, trouble="connection refused")
+    ),
+    State.PAUSED: lambda status: replace(status, keys=(*status.keys, replace(KEY, pause_s=0.1))),
+    State.READY: lambda status: status,
+}
+
+
+@pytest.mark.parametrize(("expected", "change"), CHANGES.items(), ids=str)
+def test_each_state_is_told_where_only_it_holds(expected: State, change: Change) -> None:
+    assert state(change(STATUS), is_failing=False, is_refusing=False) is expected
+
+
+def test_an_exchange_that_fails() -> None:
+    assert state(STATUS, is_failing=True, is_refusing=True) is State.EXCHANGE_FAILING
+    failing = Failing(verdict("unreachable"), 0.0, 1.0, 3, None)
+    assert picture(failing=failing).document()["state"] == "exchange failing"
+
+
+def test_the_gravest_is_told() -> None:
+    """All hold at once, then ever fewer."""
+    order = list(State)
+    for index, gravest in enumerate(order):
+        status = STATUS
+        for other in reversed(order[index:]):
+            status = CHANGES[other](status) if other in CHANGES else status
+        is_failing = index <= order.index(State.EXCHANGE_FAILING)
+        is_refusing = index <= order.index(State.REFUSING)
+        assert state(status, is_failing=is_failing, is_refusing=is_refusing) is gravest
+
+
+def test_the_docs_tell_what_each_means() -> None:
+    page = (ROOT / "docs/observing.md").read_text()
+    table = page.partition("| state | what it means |")[2].partition("\n\n")[0]
+    told = {name for cells in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in cells.split(", ")}
+    assert told - {"`reconnecting`", "`stalled`"} == {f"`{one}`" for one in State}

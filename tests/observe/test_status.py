@@ -1,0 +1,289 @@
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from rig.verdicts import verdict
+from sealgate.exchange.clock import ClockStatus, Gap, Sampling
+from sealgate.keys.key_records import KeyRecord
+from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
+from sealgate.observe.evidence import Known, advice, evidence
+from sealgate.observe.status import Status, Use, forecast, halt_status, key_status
+from sealgate.orders.doubts import JournalStatus
+from sealgate.orders.halts import Halt, Halts, Origin, Scope
+from sealgate.request.key_health import BreakerState, KeyFault
+from sealgate.venues.replies import Means, Verdict
+from sealgate.venues.routes import Lane
+
+LIMIT = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
+)
+WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "grid"): 1}
+
+SHARING = SharingStatus(2, is_leader=False, degraded="Redis cannot be reached")
+
+
+def test_who_waits_is_counted_by_lane_and_by_bot() -> None:
+    key = key_status("main", PacerStatus(0.25, WAITING, (LIMIT,), None))
+    assert key.waiting == {"cancel": 1, "order": 3, "read": 0}
+    assert key.waiting_by_bot == {"grid": 3, "maker": 1}
+
+
+def test_the_status_can_be_written_as_json() -> None:
+    """The status page sends it as it is: plain values all the way down, unknown ones as null."""
+    status = Status(
+        version="1.0",
+        base_url="https://api.example.com",
+        uptime_s=1.5,
+        not_ready=("clock not synced: no sample yet",),
+        is_draining=False,
+        inflight=1,
+        connections=2,
+        journal=JournalStatus(0, (), None, is_refusing=False),
+        clock=ClockStatus(
+            offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
+        ),
+        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None, sharing=SHARING)),),
+        halts=halt_status(Halts(Halt(Scope("grid"), 1, Origin(1000, 7, "a bad day")))),
+        reloads={"ok": 1},
+    )
+    read = json.loads(json.dumps(asdict(status), allow_nan=False))
+    assert read["not_ready"] == ["clock not synced: no sample yet"]
+    assert read["clock"]["offset_s"] is None
+    assert read["keys"] == [
+        {
+            "alias": "main",
+            "pause_s": 0.25,
+            "waiting": {"cancel": 0, "order": 0, "read": 0},
+            "waiting_by_bot": {},
+            "limits": [asdict(LIMIT)],
+            "at_a_time": None,
+            "spent_s": 0.0,
+            "trouble": None,
+            "trouble_advice": None,
+            "disabled": None,
+            "is_active": True,
+            "expires_at": None,
+            "sharing": {"replicas": 2, "is_leader": False, "degraded": "Redis cannot be reached"},
+        }
+    ]
+    assert read["halts"] == [
+        {
+            "bot": "grid",
+            "key": None,
+            "since_ms": 1,
+            "words": "bot grid",
+            "resume": "sealgate resume --bot grid",
+            "uid": 1000,
+            "pid": 7,
+            "who": "user 1000, process 7",
+            "reason": "a bad day",
+        }
+    ]
+    assert read["reloads"] == {"ok": 1}
+
+
+def test_trouble_comes_with_what_to_do_about_it() -> None:
+    health = BreakerState().mismatched(verdict("signature_invalid").advice).confirmed()
+    key = key_status("main", PacerStatus(0.0, {}, (), None), health)
+    assert key.trouble == "the exchange refused its last signature"
+    assert key.trouble_advice == verdict("signature_invalid").advice
+
+
+def test_a_key_that_the_exchange_does_not_take() -> None:
+    pacer = PacerStatus(0.0, {}, (), None)
+    record = KeyRecord(1_801_396_800.0, is_active=True)
+    refused = BreakerState().refused(KeyFault.INVALID, 0.0, 1.0)
+    disabled = key_status("main", pacer, refused, record)
+    assert (disabled.is_active, disabled.disabled) == (False, KeyFault.INVALID.value)
+    listed = key_status("main", pacer, BreakerState(), record)
+    assert (listed.is_active, listed.disabled, listed.expires_at) == (True, None, record.expires_at)
+    assert not key_status("main", pacer, BreakerState(), KeyRecord(None, is_active=False)).is_active
+
+
+USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
+
+
+@pytest.mark.parametrize(
+    ("use", "in_s", "words"),
+    [
+        (USE, None, "not at this pace"),
+        (USE._replace(pause_s=2.5, waiting=3), None, "paused for 2.5 s more"),
+        (USE._replace(spent_s=2.5, n=None), None, "held off: the exchange says nothing is left for 2.5 s"),
+        (USE._replace(pause_s=0.5), None, "paused for 0.5 s more"),
+        (USE._replace(spent_s=0.5), None, "held off: the exchange says nothing is left for 0.5 s"),
+        (USE._replace(used=20.01, rate=20.01), None, "not at this pace"),  # it stays
+        (USE._replace(rate=20), 1.0, "in about 1 s at this pace"),  # just as much as the limit lets go
+        (USE._replace(n=None), None, "no limit known yet"),
+        (USE._replace(waiting=1, rate=50), None, "held off: requests wait instead"),
+        (USE._replace(rate=30), 0.5, "in about 0 s at this pace"),
+        (USE._replace(window_s=60, used=0, n=1200, rate=30), 40, "in about 40 s at this pace"),
+        (USE._replace(window_s=60, used=600, n=1200, rate=30), 30, "in about 30 s at this pace"),
+        (USE._replace(used=25, rate=26), 0, "in about 0 s at this pace"),
+        (USE._replace(used=30, rate=25), None, "not at this pace"),  # it falls
+    ],
+)
+def test_the_forecast(use: Use, in_s: float | None, words: str) -> None:
+    assert forecast(use) == (in_s, words)
+
+
+INTERVAL = 30.0
+SOON = 0.2
+
+
+def after(samples: int, half_round_trip_s: float = 0.03) -> Sampling:
+    sampling = Sampling()
+    for _ in range(samples):
+        sampling = sampling.taken(half_round_trip_s)
+    return sampling
+
+
+def in_trouble(failures: int) -> Sampling:
+    sampling = after(5)
+    for _ in range(failures):
+        sampling = sampling.failed()
+    return sampling
+
+
+@pytest.mark.parametrize(
+    ("sampling", "error_s", "gap"),
+    [
+        pytest.param(after(0), 0.03, Gap(0.05, 0.05), id="at first"),
+        pytest.param(after(4), 0.03, Gap(0.05, 0.05), id="at the end of the burst"),
+        pytest.param(after(9), 0.03, Gap(SOON, INTERVAL), id="long after the burst"),
+        pytest.param(after(5), 0.06, Gap(SOON, INTERVAL), id="twice the best"),
+        pytest.param(after(5), 0.0601, Gap(SOON, 1.0), id="more than twice the best"),
+        pytest.param(after(5, 0.0001), 0.01, Gap(SOON, INTERVAL), id="just good enough"),
+        pytest.param(after(5, 0.0001), 0.0101, Gap(SOON, 1.0), id="not good enough on a fast network"),
+        pytest.param(in_trouble(1), 0.03, Gap(1.0, 1.0), id="the first trouble"),
+        pytest.param(in_trouble(2), 0.03, Gap(1.0, 2.0), id="the second"),
+        pytest.param(after(1), 0.03, Gap(0.05, 0.05), id="in the burst"),
+        pytest.param(after(5), 0.03, Gap(SOON, INTERVAL), id="as good as the network allows"),
+        pytest.param(after(5), 0.5, Gap(SOON, 1.0), id="poor"),
+        pytest.param(after(5, 0.4), 0.5, Gap(SOON, INTERVAL), id="a slow network cannot do better"),
+        pytest.param(
+            after(5, 0.0001), 0.009, Gap(SOON, INTERVAL), id="good enough, however fast the network"
+        ),
+        pytest.param(Sampling().failed(), 0.0, Gap(1.0, 1.0), id="nothing came yet"),
+        pytest.param(in_trouble(3), 0.03, Gap(1.0, 4.0), id="the gap doubles in trouble"),
+        pytest.param(in_trouble(100), 0.03, Gap(1.0, 30.0), id="but not for ever"),
+        pytest.param(in_trouble(9).taken(0.03), 0.03, Gap(SOON, INTERVAL), id="a good one ends the trouble"),
+    ],
+)
+def test_gap(sampling: Sampling, error_s: float, gap: Gap) -> None:
+    assert sampling.gap(INTERVAL, error_s) == gap
+
+
+@pytest.mark.parametrize("error_s", [0.03, 0.5])
+def test_an_interval_shorter_than_a_quick_one_stays(error_s: float) -> None:
+    assert after(5).gap(0.1, error_s) == Gap(0.1, 0.1)
+
+
+FRESH = Known(0.004, has_worked=False)
+WORKED = Known(0.004, has_worked=True, limit="about 20 per 1 s")
+UNSYNCED = Known(None, has_worked=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "words"),
+    [
+        (
+            "signature_invalid",
+            FRESH,
+            ("clock is fine (±4 ms), the key is known: most likely the secret belongs to another key"),
+        ),
+        (
+            "signature_invalid",
+            WORKED,
+            "clock is fine (±4 ms), its signatures were accepted before: most likely its secret was replaced",
+        ),
+        ("timestamp_outside", UNSYNCED, "clock is not synced"),
+        ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
+        ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
+        ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
+        ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
+        (
+            "timestamp_outside",
+            FRESH._replace(step_s=3600.04),
+            "the exchange's clock stepped by +3600.0 s; before that, clock was fine (±4 ms)",
+        ),
+        (
+            "timestamp_invalid",
+            UNSYNCED._replace(step_s=-60.0),
+            "the exchange's clock stepped by -60.0 s; before that, clock was not synced",
+        ),
+        ("key_invalid", WORKED, "it was accepted before: most likely it was revoked or has expired"),
+        (
+            "key_invalid",
+            FRESH,
+            "it has not been accepted since the start: most likely `api_key` is mistyped or revoked",
+        ),
+        ("rate_limited", WORKED, "about 20 per 1 s"),
+        ("rate_limited", FRESH, ""),
+        (
+            "rate_limited",
+            WORKED._replace(is_foreign_use=True),
+            "about 20 per 1 s; someone else seems to use this key too",
+        ),
+        ("off_tick", WORKED, ""),
+    ],
+)
+def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -> None:
+    assert evidence(verdict(kind), known) == words
+
+
+def test_a_passphrase_that_the_exchange_names_is_blamed_before_the_secret() -> None:
+    refused = replace(verdict("signature_invalid"), words='Request header "OK-ACCESS-PASSPHRASE" incorrect.')
+    assert evidence(refused, FRESH) == (
+        "clock is fine (±4 ms), the exchange names the passphrase: most likely that is wrong"
+    )
+
+
+def test_a_nonce_that_was_never_accepted_blames_a_larger_unit() -> None:
+    """Another program that uses the key at the same time would let some of them pass."""
+    refused = replace(verdict("key_invalid"), means=Means.NONCE, kind="nonce_invalid", advice="Once more.")
+    assert evidence(refused, FRESH) == "the key has not been accepted since the start"
+    assert "larger nonces with this key, such as microseconds: make a new key" in advice(refused, FRESH)
+    assert (evidence(refused, WORKED), advice(refused, WORKED)) == ("", "Once more.")
+
+
+SEVERAL = replace(verdict("permission_missing"), others=(Means.ADDRESS, Means.KEY))
+ELSEWHERE = "the key was accepted for other requests since the start"
+SAW = "the exchange saw the address 203.0.113.5"
+
+
+@pytest.mark.parametrize(
+    ("refused", "known", "words"),
+    [
+        (SEVERAL, FRESH, "the key has not been accepted since the start"),
+        (
+            SEVERAL,
+            WORKED,
+            f"{ELSEWHERE}: most likely it lacks a permission for this one",
+        ),
+        (
+            replace(verdict("key_invalid"), others=(Means.SIGNATURE,)),
+            WORKED,
+            ELSEWHERE,
+        ),
+        (
+            replace(SEVERAL, found={"address": "203.0.113.5"}),
+            FRESH,
+            f"the key has not been accepted since the start; {SAW}",
+        ),
+        (replace(verdict("ip_refused"), found={"address": "203.0.113.5"}), WORKED, SAW),
+        (verdict("ip_refused"), WORKED, ""),
+    ],
+)
+def test_a_reply_for_several_things_is_explained_by_what_the_key_was_accepted_for(
+    refused: Verdict, known: Known, words: str
+) -> None:
+    assert evidence(refused, known) == words
+
+
+@pytest.mark.parametrize("kind", ["timestamp_outside", "timestamp_invalid"])
+def test_after_a_step_nobody_is_sent_to_the_window(kind: str) -> None:
+    assert advice(verdict(kind), FRESH) == verdict(kind).advice
+    stepped = advice(verdict(kind), FRESH._replace(step_s=1.0))
+    assert stepped == "Nothing to do: the gateway follows the exchange's clock."
+    assert advice(verdict("key_invalid"), FRESH._replace(step_s=1.0)) == verdict("key_invalid").advice

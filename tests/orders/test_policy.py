@@ -1,0 +1,494 @@
+"""What a policy lets pass, by setting, and what it counts."""
+
+import gzip
+import tracemalloc
+from decimal import Decimal
+
+import pytest
+
+from sealgate.errors import Refusal
+from sealgate.http.headers import Head
+from sealgate.http.target import parse_target
+from sealgate.observe.status import policy_status
+from sealgate.orders.policy import (
+    Guard,
+    Passed,
+    Policy,
+    PolicyError,
+    PolicyMemory,
+    Prices,
+    Usage,
+    is_judged,
+    judge,
+    words,
+)
+from sealgate.venues.order_terms import OrderShape, OrderTerms, PriceShape
+from sealgate.venues.routes import Auth, CustomRoute, Lane, Permission, Route, RouteRow, RouteTable
+
+D = Decimal
+PRICES = {"BTC": D(60000)}
+
+
+def order(
+    symbol: str | None = "BTC", size: str | None = "0.1", price: str | None = "100", *, is_capped: bool = True
+) -> OrderTerms:
+    amount, limit = (None if text is None else D(text) for text in (size, price))
+    return OrderTerms(symbol, amount, limit, reduces=False, is_capped=is_capped and price is not None)
+
+
+def rule_of(policy: Policy, *orders: OrderTerms) -> str | None:
+    try:
+        judge(policy, orders or (order(),), PRICES.get)
+    except PolicyError as error:
+        return error.rule
+    return None
+
+
+@pytest.mark.parametrize(
+    ("policy", "terms", "rule"),
+    [
+        (Policy(symbols=frozenset({"BTC"})), order(), None),
+        (Policy(symbols=frozenset({"BTC"})), order("btc"), "symbols"),
+        (Policy(symbols=frozenset({"BTC"})), order(None), "symbols"),
+        (Policy(max_size=D("0.1")), order(), None),
+        (Policy(max_size=D("0.1")), order(size="0.10000000000000000000000000001"), "max_size"),
+        (Policy(max_size=D("0.1")), order(size=None), "body"),
+        (Policy(max_size=D("0.1")), order(size="0"), "body"),
+        (Policy(max_size={"BTC": D("0.1")}), order(), None),
+        (Policy(max_size={"BTC": D("0.1")}), order("ETH", "0.01"), "max_size"),
+        (Policy(max_size={"BTC": D("0.1")}), order(None), "max_size"),
+        (Policy(max_notional=D(10)), order(), None),
+        (Policy(max_notional=D(10)), order(price="100.0000000000000000000000000000000001"), "max_notional"),
+        (Policy(max_notional=D(6000)), order(price=None), None),
+        (Policy(max_notional=D(5999)), order(price=None), "max_notional"),
+        (Policy(max_notional=D(5999)), order("ETH", price=None), "max_notional"),
+        (Policy(max_notional=D(5999)), order(None, price=None), "max_notional"),
+        (Policy(max_notional=D(6000)), order(is_capped=False), None),
+        (Policy(max_notional=D(5999)), order(is_capped=False), "max_notional"),
+        (Policy(max_notional=D(6000)), order(price="60001", is_capped=False), "max_notional"),
+        (Policy(max_notional=D(9999)), order("ETH", is_capped=False), "max_notional"),
+        (Policy(reduce_only=True), order(), "reduce_only"),
+        (Policy(reduce_only=True), OrderTerms(None, None, None, reduces=True), None),
+        (Policy(), order(None, None, None), None),
+    ],
+)
+def test_each_setting_refuses_what_it_says(policy: Policy, terms: OrderTerms, rule: str | None) -> None:
+    assert rule_of(policy, terms) == rule
+
+
+def test_one_bad_order_of_a_batch_is_enough() -> None:
+    assert rule_of(Policy(max_size=D(1)), order(), order(size="2"), order()) == "max_size"
+
+
+FULL = OrderShape(symbol=("s",), size=("q",), price=("p",), reduce_only=("r",))
+NOTHING = OrderShape()
+
+
+@pytest.mark.parametrize(
+    ("policy", "shape", "rule"),
+    [
+        (Policy(max_orders_per_day=1), None, "route"),
+        (Policy(max_orders_per_day=1), NOTHING, None),
+        (Policy(symbols=frozenset({"BTC"})), NOTHING, "symbols"),
+        (Policy(max_size=D(1)), NOTHING, "max_size"),
+        (Policy(max_size={"BTC": D(1)}), OrderShape(size=("q",)), "max_size"),
+        (Policy(max_size=D(1)), OrderShape(size=("q",)), None),
+        (Policy(max_notional=D(1)), NOTHING, "max_notional"),
+        (
+            Policy(max_notional=D(1)),
+            OrderShape(symbol=("s",), size=("q",), in_contracts=True),
+            "max_notional",
+        ),
+        (Policy(max_notional=D(1)), OrderShape(size=("q",), price=("p",)), "max_notional"),
+        (Policy(max_notional=D(1)), OrderShape(size=("q",), side=("b",), buys=frozenset({"b"})), None),
+        (Policy(reduce_only=True), NOTHING, "reduce_only"),
+        (Policy(frozenset({"BTC"}), {"BTC": D(1)}, D(1), 1, 1, reduce_only=True), FULL, None),
+    ],
+)
+def test_what_a_policy_cannot_judge_is_known_before(
+    policy: Policy, shape: OrderShape | None, rule: str | None
+) -> None:
+    assert policy.lacks(shape) == rule
+
+
+def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
+    rows = (
+        RouteRow("POST", "/order/cancel", lane=Lane.CANCEL),
+        RouteRow("POST", "/order"),
+        RouteRow("DELETE", "/keys", needs=Permission.KEYS),
+    )
+    custom = (
+        CustomRoute("POST", "/query", needs=Permission.READ),
+        CustomRoute("DELETE", "/order/{id}", lane=Lane.CANCEL),
+        CustomRoute("POST", "/order/cancel", cost=2.0),
+    )
+    table = RouteTable(rows, custom)
+    judged = {
+        asked: is_judged(table.find(*asked.split()))
+        for asked in (
+            *("GET /order", "POST /query", "POST /order/cancel"),
+            *(
+                *("POST /order", "POST /orders", "POST /x/cancel", "DELETE /order/1"),
+                *("DELETE /x", "DELETE /keys"),
+            ),
+        )
+    }
+    assert [asked for asked, is_so in judged.items() if not is_so] == [
+        "GET /order",
+        "POST /query",
+        "POST /order/cancel",
+        "DELETE /order/1",  # which the configuration names as a cancel
+    ]
+    assert not is_judged(RouteTable(rows).find("POST", "/order/cancel"))
+    by_key = RouteTable(
+        (
+            RouteRow("POST", "/listenKey", auth=Auth.KEY),
+            RouteRow("POST", "/buy", auth=Auth.KEY, order=OrderShape()),
+            RouteRow("POST", "/quote", auth=Auth.OPEN),
+        )
+    )
+    assert not is_judged(by_key.find("POST", "/listenKey"))
+    assert not is_judged(by_key.find("POST", "/quote"))
+    assert is_judged(by_key.find("POST", "/buy"))
+    demoted = RouteTable(rows, (CustomRoute("POST", "/order/cancel", lane=Lane.ORDER),))
+    assert is_judged(demoted.find("POST", "/order/cancel"))
+
+
+MINUTE_S, DAY_S = 60.0, 86400.0
+MINUTE, DAY = Policy(max_orders_per_minute=3), Policy(max_orders_per_day=3)
+
+
+def send(usage: Usage, policy: Policy, orders: int, at: float) -> None:
+    usage.ended(usage.count(policy, orders, at), at)
+
+
+@pytest.mark.parametrize(("policy", "span_s"), [(MINUTE, MINUTE_S), (DAY, DAY_S)])
+def test_so_many_orders_pass_within_any_span(policy: Policy, span_s: float) -> None:
+    usage = Usage()
+    for at in (0.0, 10.0, 20.0):
+        send(usage, policy, 1, at)
+    with pytest.raises(PolicyError, match="3 of 3 orders") as refused:
+        usage.count(policy, 1, span_s - 0.001)
+    assert refused.value.rule == policy.rules[0]
+    send(usage, policy, 1, span_s)
+    with pytest.raises(PolicyError):
+        usage.count(policy, 1, span_s + 9)
+
+
+def test_a_batch_counts_each_of_its_orders() -> None:
+    usage = Usage()
+    send(usage, MINUTE, 2, 0.0)
+    with pytest.raises(PolicyError):
+        usage.count(MINUTE, 2, 1.0)
+    usage.count(MINUTE, 1, 1.0)
+
+
+def test_what_was_never_sent_counts_no_more() -> None:
+    usage = Usage()
+    kept, sent = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 1.0)
+    usage.ended(kept, None)
+    with pytest.raises(PolicyError, match="2 of 3"):
+        usage.count(DAY, 2, 2.0)
+    usage.ended(sent, None)
+    usage.count(DAY, 3, 3.0)
+
+
+def test_an_order_counts_while_it_waits_and_for_the_span_from_when_it_was_sent() -> None:
+    usage = Usage()
+    early, late = usage.count(MINUTE, 1, 0.0), usage.count(MINUTE, 2, 0.0)
+    with pytest.raises(PolicyError, match="3 of 3"):
+        usage.count(MINUTE, 1, 10 * MINUTE_S)
+    usage.ended(late, 600.0)
+    usage.ended(early, 590.0)  # its reply took longer: it counts as long as those that were sent after it
+    with pytest.raises(PolicyError, match="3 of 3"):
+        usage.count(MINUTE, 1, 659.0)
+    usage.count(MINUTE, 3, 660.0)
+
+
+def test_an_order_whose_reply_came_late_shortens_no_others_count() -> None:
+    usage = Usage()
+    early, late = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 0.0)
+    usage.ended(late, 9.0)
+    usage.ended(early, 1.0)
+    with pytest.raises(PolicyError, match="3 of 3"):
+        usage.count(DAY, 1, DAY_S + 5.0)
+
+
+def test_what_passed_before_a_restart_counts() -> None:
+    usage = Usage()
+    usage.restore([Passed(-DAY_S + 1, 2), Passed(-5.0, 1)])
+    with pytest.raises(PolicyError):
+        usage.count(DAY, 1, 0.0)
+    usage.count(DAY, 2, 1.0)
+
+
+def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
+    usage, policy, times = Usage(), Policy(max_orders_per_minute=10**9), list[float]()
+    now = 0.0
+    for step in range(30_000):
+        now += 0.004 if step % 7 else 0.02
+        send(usage, policy, 1, now)
+        times.append(now)
+        if not step % 500:
+            exact = sum(at > now - MINUTE_S for at in times)
+            with pytest.raises(PolicyError):
+                usage.count(Policy(max_orders_per_minute=exact), 1, now)
+            send(usage, Policy(max_orders_per_minute=exact + 11), 1, now)
+            times.append(now)
+
+
+def test_a_flood_of_orders_takes_bounded_room() -> None:
+    usage = Usage()
+    tracemalloc.start()
+    try:
+        for number in range(10_000):
+            send(usage, Policy(), 1, 0.0001 * number)
+        assert tracemalloc.get_traced_memory()[0] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_orders_that_nothing_limits_take_bounded_room() -> None:
+    usage = Usage()
+    tracemalloc.start()
+    try:
+        for minute in range(10_000):
+            send(usage, Policy(), 1, 60.0 * minute)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_policy_in_a_sentence() -> None:
+    policy = Policy(frozenset({"ETH", "BTC"}), D("0.5"), D("1E+4"), 60, 2000, reduce_only=True)
+    assert policy.rules == (
+        *("symbols", "max_size", "max_notional"),
+        *("max_orders_per_minute", "max_orders_per_day", "reduce_only"),
+    )
+    assert words(policy) == (
+        "may send reduce-only orders in BTC and ETH, of at most 0.5, worth at most 10000, "
+        "at most 60 a minute, at most 2000 a day"
+    )
+    observed = Policy(max_size={"SOL": D(5), "ETH": D(2), "BTC": D(1)}, observe=True)
+    assert words(observed) == (
+        "would be held to orders in BTC, ETH and SOL, of at most 1 BTC, 2 ETH and 5 SOL; "
+        "nothing is refused (observe)"
+    )
+    assert words(Policy(frozenset({"BTC"}))) == "may send orders in BTC"
+    assert words(Policy(max_size=D(1))) == "may send orders in any symbol, of at most 1"
+
+
+TARGET = parse_target("/v1/trade/order", "/v1/trade")
+ROUTE = RouteTable(
+    (RouteRow("POST", "/order", order=OrderShape(symbol=("s",), size=("q",), price=("p",))),)
+).find("POST", "/order")
+OTHER = RouteTable(()).find("POST", "/order")
+
+
+def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> int | str:
+    return guard.admit(route, TARGET, head or Head({}, b""), body, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "body", "route", "detail"),
+    [
+        (Policy(max_size=D(1)), b'{"q": 2}', ROUTE, "policy.max_size: the size is above 1."),
+        (Policy(max_size=D(1)), b"{", ROUTE, "policy.body: the order cannot be judged: the body is not JSON"),
+        (
+            Policy(max_size=D(1)),
+            b"{}",
+            OTHER,
+            "policy.route: the venue's file does not say how orders to /v1/trade/order are read.",
+        ),
+        (Policy(reduce_only=True), b"{}", ROUTE, "policy.reduce_only: the venue's file does not say"),
+    ],
+)
+def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, detail: str) -> None:
+    guard = PolicyMemory().guard("grid", policy, "https://x")
+    with pytest.raises(Refusal) as refused:
+        admitted(guard, body, route)
+    assert (refused.value.slug, refused.value.reason.status) == ("policy_refused", 403)
+    assert refused.value.detail.startswith(detail)
+    rule = detail.partition(":")[0].removeprefix("policy.")
+    assert guard.usage.refusals[rule] == 1
+
+
+def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:
+    guard = PolicyMemory().guard("grid", Policy(max_size=D(1), observe=True), "https://x")
+    assert admitted(guard, b'{"q": 2}') == (
+        "Not refused, as policy.observe is set: policy.max_size: the size is above 1."
+    )
+    assert admitted(guard, b'{"q": 1}') == 1
+    (status,) = policy_status({"grid": guard})
+    assert (status.bot, status.is_observing) == ("grid", True)
+    assert status.refusals == {"max_size": 1, "body": 0, "route": 0}
+
+
+def test_a_new_policy_of_a_bot_goes_on_counting() -> None:
+    memory = PolicyMemory()
+    admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://x"), b"{}")
+    with pytest.raises(Refusal):
+        admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://y"), b"{}")
+
+
+LIST, ONE = ("/prices", b""), ("/price?s=BTC", b"")
+SYMBOL_PRICE = PriceShape(("s",), ("p",))
+
+
+def says(price: int, symbol: str = "BTC") -> bytes:
+    return b'{"s": "%b", "p": "%d"}' % (symbol.encode(), price)
+
+
+def test_prices_are_those_of_the_exchange_that_said_them() -> None:
+    memory = PolicyMemory()
+    policy = Policy(max_notional=D(10))
+    guard, other = (memory.guard("grid", policy, exchange) for exchange in ("https://x", "https://y"))
+    with pytest.raises(Refusal, match="no price"):
+        admitted(guard, b'{"s": "BTC", "q": 1}')
+    memory.prices["https://x"].learn(LIST, SYMBOL_PRICE, says(5), now=0.0)
+    assert admitted(guard, b'{"s": "BTC", "q": 2}')
+    with pytest.raises(Refusal, match="no price"):
+        admitted(other, b'{"s": "BTC", "q": 1}')
+
+
+def test_the_last_price_counts_whatever_its_request_and_its_coding() -> None:
+    prices = Prices()
+    assert prices.last("BTC", 0.0) is None
+    prices.learn(LIST, SYMBOL_PRICE, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]', now=0.0)
+    prices.learn(ONE, SYMBOL_PRICE, says(6), now=0.0)
+    assert (prices.last("BTC", 0.0), prices.last("ETH", 0.0)) == (D(6), D(1))
+    prices.learn(ONE, SYMBOL_PRICE, says(7), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, gzip.compress(b'[{"s": "BTC", "p": 8}]'), b"gzip", now=0.0)
+    assert (prices.last("BTC", 0.0), prices.last("ETH", 0.0)) == (D(8), D(1))
+    prices.learn(ONE, SYMBOL_PRICE, b"", now=0.0)  # as the reply to a HEAD
+    assert prices.last("BTC", 0.0) == D(8)
+    assert prices.new_faults() == []
+
+
+LONG = b" " * 300_000
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (None, None),
+        (LONG + says(9), None),
+        (gzip.compress(LONG + says(9)), b"gzip"),
+        (b"packed", b"br"),
+        (b"<html>", None),
+    ],
+)
+@pytest.mark.parametrize("is_asked_between", [True, False])
+def test_a_reply_that_cannot_be_read_takes_back_what_its_request_said(
+    body: bytes | None, coding: bytes | None, *, is_asked_between: bool
+) -> None:
+    prices = Prices()
+    prices.learn(ONE, SYMBOL_PRICE, says(1, "ETH"), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, says(5), now=0.0)
+    if is_asked_between:
+        assert prices.last("BTC", 0.0) == D(5)
+        prices.learn(LIST, SYMBOL_PRICE, says(6), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, body, coding, now=0.0)
+    assert (prices.last("BTC", 0.0), prices.last("ETH", 0.0)) == (None, D(1))
+    assert (prices.new_faults(), prices.new_faults()) == (["/prices"], [])
+    prices.learn(LIST, SYMBOL_PRICE, body, coding, now=0.0)
+    assert (prices.last("BTC", 0.0), prices.new_faults()) == (None, [])
+    prices.learn(LIST, SYMBOL_PRICE, says(7), now=0.0)
+    assert prices.last("BTC", 0.0) == D(7)
+
+
+def test_a_reply_that_is_too_long_brings_no_older_price_of_another_request_back() -> None:
+    prices = Prices()
+    prices.learn(ONE, SYMBOL_PRICE, says(5), now=0.0)
+    assert prices.last("BTC", 0.0) == D(5)
+    prices.learn(LIST, SYMBOL_PRICE, says(6), now=0.0)
+    prices.learn(LIST, SYMBOL_PRICE, None, now=0.0)
+    assert prices.last("BTC", 0.0) is None
+
+
+def test_replies_with_prices_take_bounded_room_while_no_order_asks() -> None:
+    prices = Prices()
+    tracemalloc.start()
+    try:
+        for number in range(300):
+            prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(number) + b" " * 10_000, now=0.0)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert prices.last("BTC", 0.0) == D(299)
+
+
+def test_prices_take_bounded_room_and_those_that_are_read_again_stay() -> None:
+    prices = Prices()
+    for number in range(10_020):
+        prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(1, f"S{number}"), now=0.0)
+        if not number % 1000:
+            prices.learn(("/0", b""), SYMBOL_PRICE, says(2, "S0"), now=0.0)
+    assert [prices.last(name, 0.0) for name in ("S0", "S20", "S21")] == [D(2), None, D(1)]
+    for number in range(1, 41):
+        prices.learn((f"/{number}", b""), SYMBOL_PRICE, None, now=0.0)
+    assert prices.last("S0", 0.0) == D(2)
+    assert len(prices.new_faults()) == 16
+
+
+def test_a_price_is_trusted_for_an_hour() -> None:
+    memory = PolicyMemory()
+    guard, prices = memory.guard("grid", Policy(max_notional=D(10)), "https://x"), memory.prices["https://x"]
+    prices.learn(LIST, SYMBOL_PRICE, says(5), now=100.0)
+    assert prices.last("BTC", 3700.0) == D(5)
+    assert prices.last("BTC", 3700.1) is None
+    order = b'{"s": "BTC", "q": 1}'
+    assert guard.admit(ROUTE, TARGET, Head({}, b""), order, 3700.0)
+    with pytest.raises(Refusal, match="within the last hour"):
+        guard.admit(ROUTE, TARGET, Head({}, b""), order, 3701.0)
+
+
+def test_prices_that_orders_asked_for_outlive_a_restart_with_their_age() -> None:
+    prices, later = Prices(), Prices()
+    prices.learn(LIST, SYMBOL_PRICE, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]', now=100.0)
+    assert prices.kept(150.0) == {}
+    assert (prices.last("BTC", 150.0), prices.last("XRP", 150.0)) == (D(5), None)
+    assert prices.kept(160.0) == {"BTC": ("5", 60.0)}
+    prices.learn(ONE, SYMBOL_PRICE, says(1, "XRP"), now=155.0)
+    assert prices.kept(160.0) == {"BTC": ("5", 60.0), "XRP": ("1", 5.0)}
+    later.restore(
+        {**prices.kept(160.0), "OLD": ("7", 4000.0), "BAD": ("x", 0.0), "SOON": ("8", -9.0)}, 1000.0
+    )
+    found = {symbol: later.last(symbol, 1000.0) for symbol in ("BTC", "OLD", "BAD", "SOON", "ETH")}
+    assert found == {"BTC": D(5), "OLD": None, "BAD": None, "SOON": D(8), "ETH": None}
+    assert later.last("SOON", 4601.0) is None  # its age is not below zero
+    later.learn(LIST, SYMBOL_PRICE, says(6), now=1001.0)
+    assert later.last("BTC", 1001.0) == D(6)
+
+
+def test_a_price_is_fresh_for_a_minute_and_a_reply_is_looked_into_only_where_none_is() -> None:
+    prices = Prices()
+    assert not prices.is_fresh("BTC", 100.0)
+    prices.learn(LIST, SYMBOL_PRICE, says(5), now=100.0)
+    assert prices.is_fresh("BTC", 159.9)
+    prices.learn(LIST, SYMBOL_PRICE, says(6), now=159.0)
+    assert prices.is_fresh("BTC", 160.0)
+    assert not prices.is_fresh("BTC", 219.0)
+
+
+def test_symbols_that_orders_asked_for_take_bounded_room_and_the_latest_stay() -> None:
+    prices = Prices()
+    for number in range(80):
+        assert prices.last(f"S{number}", 0.0) is None
+        prices.last("S0", 0.0)
+    assert (len(prices.wanted), "S0" in prices.wanted, "S79" in prices.wanted) == (50, True, True)
+
+
+@pytest.mark.parametrize(
+    ("server_now", "is_full"), [(1000.0, True), (1005.0, True), (87_000.0, True), (88_000.0, False)]
+)
+def test_what_an_earlier_run_sent_counts_by_the_exchanges_clock(server_now: float, is_full: bool) -> None:
+    memory = PolicyMemory([("grid", 1000, 2)])
+    memory.date(server_now, 5.0)
+    memory.date(server_now, 6.0)
+    usage, policy = memory.usage["grid"], Policy(max_orders_per_day=2)
+    if is_full:
+        with pytest.raises(PolicyError, match="2 of 2 orders"):
+            usage.count(policy, 1, 7.0)
+    else:
+        assert usage.count(policy, 1, 7.0) == 1

@@ -1,0 +1,771 @@
+import base64
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.config.venues import default_venue
+from sealgate.errors import Refusal
+from sealgate.http.headers import Head, HeaderRules
+from sealgate.http.target import host_name
+from sealgate.keys.bot import Bot
+from sealgate.orders.policy import Checks, Policy, PolicyMemory
+from sealgate.request.admission import (
+    Peer,
+    Rules,
+    Ticket,
+    TicketMemory,
+    WrongTokens,
+    asked_by,
+    authenticate,
+    authorise,
+    check_body,
+    check_head,
+    identify,
+    not_a_proxy,
+    request_id,
+    trace_id,
+)
+from sealgate.venues.order_terms import OrderShape
+from sealgate.venues.routes import METHODS, Auth, Permission, RouteRow, RouteTable
+
+READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
+GRID = Bot("grid", ("main", "alt"), frozenset({READ, TRADE}))
+WATCH = Bot("watch", ("main",), frozenset({READ}))
+CLERK = Bot("clerk", ("main",), frozenset({KEYS}))
+TOKENS = {b"grid-token": GRID, b"watch-token": WATCH, b"p:a:s:s \xe9": CLERK}
+RULES = Rules(
+    prefix="/v1/trade",
+    hosts=frozenset({"127.0.0.1", "localhost", "::1"}),
+    bots={hashlib.sha256(token).digest(): bot for token, bot in TOKENS.items()},
+    local=None,
+    routes=RouteTable(default_venue().routes),
+    headers=HeaderRules(default_venue().own_headers),
+    max_body=1000,
+)
+POLICIES = PolicyMemory()
+GUARD = POLICIES.guard("grid", Policy(symbols=frozenset({"BTC"})), "https://x")
+GUARDED = replace(RULES, policies=POLICIES, guards={"grid": GUARD}, prices=POLICIES.prices["https://x"])
+Fields = dict[str, str]
+
+
+MOVE = OrderShape(only=({("type",): re.compile("0?")},))
+MOVES = replace(RULES, routes=RouteTable([RouteRow("POST", "/move", needs=KEYS, trade_if=MOVE)]))
+
+
+def test_a_call_that_needs_keys_by_its_body_is_for_bots_that_trade_as_far_as_its_body_says() -> None:
+    def admitted(bot: Bot) -> Ticket:
+        return authorise(bot, "POST", "/v1/trade/move", Head({}, b""), MOVES)
+
+    assert admitted(GRID).checks == Checks(trade_if=MOVE)
+    assert admitted(CLERK).checks is None
+    with pytest.raises(Refusal, match="needs keys, and the bot watch may only read"):
+        admitted(WATCH)
+    check_body(admitted(GRID), MOVE, b'{"type": 0, "amt": "1"}')
+    for body in (
+        b"",
+        b"type=0",
+        b'{"type": 2}',
+        b'{"type": 0, "type": 2}',
+        b'{"Type": 2}',
+        b'{"type": false}',
+    ):
+        with pytest.raises(Refusal, match="needs keys, and the bot grid may not") as refused:
+            check_body(admitted(GRID), MOVE, body)
+        assert refused.value.slug == "bot_forbidden"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_guarded", "teaches"),
+    [
+        ("POST", "/order", True, False),
+        ("POST", "/anything", True, False),
+        ("DELETE", "/order/1", False, False),
+        ("POST", "/order/cancel", False, False),
+        ("GET", "/spot/symbols", False, False),
+        ("GET", "/symbols/list", False, True),
+    ],
+)
+def test_only_what_a_policy_speaks_of_is_looked_at(
+    method: str, path: str, is_guarded: bool, teaches: bool
+) -> None:
+    """Chosen once, when a head is admitted; another bot and other rules have nothing to look at."""
+    ticket = authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), GUARDED)
+    assert (ticket.checks is not None) == (is_guarded or teaches)
+    if ticket.checks is not None:
+        assert (ticket.checks.guard is GUARD, ticket.checks.prices is not None) == (is_guarded, teaches)
+    assert authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), RULES).checks is None
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/order"), ("POST", "/order/cancel")])
+def test_how_long_it_is_valid_is_not_read_of_reads_and_named_cancels(method: str, path: str) -> None:
+    head = Head({b"x-gateway-valid-ms": b"nonsense"}, b"")
+    assert authorise(GRID, method, f"/v1/trade{path}", head, RULES).checks is None
+
+
+def test_how_long_an_order_is_valid_is_a_whole_number() -> None:
+    def ticket(text: bytes) -> Ticket:
+        return authorise(GRID, "POST", "/v1/trade/order", Head({b"x-gateway-valid-ms": text}, b""), RULES)
+
+    assert ticket(b"0500").checks == Checks(valid_ms=500)
+    for text in (b"", b"0", b"-1", b"+1", b"1.0", b"1e3", b" 1", "\u0661".encode(), b"1234567890"):
+        with pytest.raises(Refusal, match="X-Gateway-Valid-Ms"):
+            ticket(text)
+
+
+def head_of(fields: Fields) -> Head:
+    return RULES.headers.sort([(name.encode(), value.encode("latin-1")) for name, value in fields.items()])
+
+
+def head_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = (1, 1)) -> str | None:
+    """Return the slug with which a head is refused, None where they let it through."""
+    try:
+        check_head(head_of({"Host": "localhost"} | fields), method, version, RULES)
+    except Refusal as refusal:
+        return refusal.slug
+    return None
+
+
+HEADS: dict[str | None, list[Fields]] = {
+    None: [
+        *({}, {"Host": "127.0.0.1:8787"}, {"Referer": "CCXT"}, {"Referer": "my bot 1.0"}),
+        *({"Sec-Fetch-Mode": "cors"}, {"Upgrade": "h2c"}, {"Expect": "100-continue"}),
+        *({"Expect": "100-Continue"}, {"Transfer-Encoding": "chunked"}, {"Transfer-Encoding": " Chunked"}),
+        *({"Content-Length": "0"}, {"Content-Length": "1000"}, {"Content-Length": "01000"}),
+        {"Idempotency-Key": "k"},
+    ],
+    "host_refused": [
+        *({"Host": ""}, {"Host": "evil.example"}, {"Host": "evil.example:8787"}),
+        {"Host": "localhost.evil.example"},
+    ],
+    "browser_refused": [
+        *({"Origin": "null"}, {"Referer": ""}, {"Referer": "https://a.example/"}),
+        *({"Referer": "about:blank"}, {"Referer": "/page"}, {"Sec-Fetch-Site": "none"}),
+        *({"sec.fetch+site": "none"}, {"sec_fetch_site": "none"}),
+    ],
+    "upgrade_refused": [
+        *({"Upgrade": "websocket"}, {"Upgrade": "h2c, WebSocket/13"}),
+    ],
+    "expectation_refused": [
+        *({"Expect": "200-ok"}, {"Expect": ""}),
+    ],
+    "coding_refused": [
+        *({"Transfer-Encoding": "identity, chunked"}, {"Transfer-Encoding": "gzip, chunked"}),
+        {"Transfer-Encoding": "br,\tGzip , Chunked"},
+    ],
+    "bad_request": [
+        *({"Transfer-Encoding": "gzip"}, {"Transfer-Encoding": "chunked, gzip"}),
+        *({"Transfer-Encoding": "chunked, chunked"}, {"Transfer-Encoding": ", chunked"}),
+        *({"Transfer-Encoding": "chunked,"}, {"Transfer-Encoding": "xchunked"}),
+        *({"Transfer-Encoding": "chunked;a=b"}, {"Transfer-Encoding": '"chunked"'}),
+        *({"Transfer-Encoding": ""}, {"Content-Length": "9" * 5000}, {"Content-Length": "+5"}),
+        *({"Content-Length": "-5"}, {"Content-Length": "5, 5"}, {"Content-Length": "0x5"}),
+        *({"Content-Length": "\xb2"}, {"idempotency_key": "a b"}),
+    ],
+    "body_too_large": [
+        *({"Content-Length": "1001"}, {"Content-Length": "9" * 15}),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("reason", "fields"),
+    [(reason, fields) for reason, all_of in HEADS.items() for fields in all_of],
+    ids=lambda value: str(value)[:60],
+)
+def test_what_no_bot_may_send(reason: str | None, fields: Fields) -> None:
+    assert head_reason(fields) == reason
+
+
+def test_a_request_names_its_host() -> None:
+    with pytest.raises(Refusal, match="Host header is missing") as caught:
+        check_head(head_of({}), "GET", (1, 1), RULES)
+    assert caught.value.slug == "bad_request"
+
+
+@pytest.mark.parametrize("version", [(1, 0), (1, 1)])
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_of_http_1_pass(method: str, version: tuple[int, int]) -> None:
+    assert head_reason({}, method, version) is None
+
+
+@pytest.mark.parametrize("version", [(0, 9), (1, 2), (2, 0), (3, 0)])
+def test_other_versions_do_not(version: tuple[int, int]) -> None:
+    assert head_reason({}, "GET", version) == "bad_request"
+
+
+GATEWAY = "http://127.0.0.1:8787"
+
+
+@pytest.mark.parametrize(
+    ("method", "exchange", "slug", "told"),
+    [
+        (
+            "CONNECT",
+            "https://api.bybit.com",
+            "method_refused",
+            f"{GATEWAY} instead of https://api.bybit.com.",
+        ),
+        ("GET", "https://[2001:db8::1]:8443", "ambiguous_target", "instead of https://[2001:db8::1]:8443."),
+        ("GET", GATEWAY, "ambiguous_target", f"and set its base URL to {GATEWAY}."),
+        ("CONNECT", "", "method_refused", f"and set its base URL to {GATEWAY}."),
+        # Longer than the parts of most names, and so perhaps a token.
+        ("GET", f"https://{'a' * 40}", "ambiguous_target", f"and set its base URL to {GATEWAY}."),
+    ],
+)
+def test_a_client_that_takes_the_gateway_for_a_proxy_is_told_what_to_write(
+    method: str, exchange: str, slug: str, told: str
+) -> None:
+    refusal = not_a_proxy(method, exchange, GATEWAY)
+    assert refusal.slug == slug
+    assert refusal.detail.startswith(
+        "The client uses the gateway as a proxy. Remove its proxy setting (proxyUrl,"
+    )
+    assert refusal.detail.endswith(told)
+    assert refusal.phrase == f"Not a proxy: set the base URL to {GATEWAY}"
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "GETT", ""])
+def test_other_methods_do_not(method: str) -> None:
+    assert head_reason({}, method) == "method_refused"
+
+
+def test_the_guards_stand_in_this_order() -> None:
+    """A request with every fault at once; each time the one that is told of is mended."""
+    fields = {
+        "Host": "evil.example",
+        "Origin": "https://evil.example",
+        "Upgrade": "websocket",
+        "Expect": "more",
+        "Transfer-Encoding": "gzip",
+        "Content-Length": "5000",
+        "Idempotency-Key": "k",
+    }
+    told = []
+    for name in list(fields):
+        told.append(head_reason(fields, "TRACE", (2, 0)))
+        del fields[name]
+    told += [head_reason(fields, "TRACE", (2, 0)), head_reason(fields, "TRACE"), head_reason(fields)]
+    assert told == [
+        "host_refused",
+        "browser_refused",
+        "upgrade_refused",
+        "expectation_refused",
+        "bad_request",
+        "body_too_large",
+        "bad_request",
+        "bad_request",
+        "method_refused",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        pytest.param("a", True, id="one letter"),
+        pytest.param("Az09._-", True, id="all kinds"),
+        pytest.param("x" * 64, True, id="longest"),
+        pytest.param("x" * 65, False, id="too long"),
+        pytest.param("", False, id="empty"),
+        pytest.param("a b", False, id="space"),
+        pytest.param("a\n", False, id="line end"),
+        pytest.param("é", False, id="non-ASCII"),
+        pytest.param("a/b", False, id="slash"),
+    ],
+)
+def test_the_request_id_of_a_bot(text: str, *, taken: bool) -> None:
+    assert request_id(head_of({"X-Gateway-Request-Id": text})) == (text if taken else None)
+    assert request_id(head_of({})) is None
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"00-{TRACE}-00f067aa0ba902b7-01", TRACE),
+        (f"00-{TRACE.upper()}-00f067aa0ba902b7-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"00-{TRACE}", None),
+        (f"cc-{TRACE}-00f067aa0ba902b7-01-more", TRACE),  # of a later version
+        (f"ff-{TRACE}-00f067aa0ba902b7-01", None),  # of a version that never comes
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", None),
+        ("", None),
+    ],
+)
+def test_the_trace_of_a_request(text: str, found: str | None) -> None:
+    assert trace_id(head_of({"traceparent": text})) == found
+    assert trace_id(head_of({})) is None
+
+
+def basic(name: str, token: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{token}".encode("latin-1")).decode()
+
+
+@pytest.mark.parametrize(
+    ("authorization", "bot"),
+    [
+        pytest.param("Bearer grid-token", GRID, id="bearer"),
+        pytest.param("bearer grid-token", GRID, id="bearer in small letters"),
+        pytest.param("  BEARER   watch-token  ", WATCH, id="bearer with spaces"),
+        pytest.param("Bearer p:a:s:s \xe9", CLERK, id="bearer with any octets"),
+        pytest.param(basic("grid", "grid-token"), GRID, id="basic"),
+        pytest.param(basic("grid", "grid-token").replace("Basic", "bASIC  "), GRID, id="basic with spaces"),
+        pytest.param(basic("clerk", "p:a:s:s \xe9"), CLERK, id="basic with colons in the token"),
+    ],
+)
+def test_a_token_names_its_bot(authorization: str, bot: Bot) -> None:
+    assert identify(head_of({"Authorization": authorization}), RULES) is bot
+
+
+UNKNOWN = "No bot has this token."
+NO_TOKEN = "The Authorization header has no token: "
+WRONG_NAME = "The token is valid, but the name before it is another bot's: "
+
+
+STRANGERS = {
+    NO_TOKEN: [
+        *("", "Bearer", "grid-token", "Digest grid-token", basic("grid", "")),
+        *("Basic " + base64.b64encode(b"grid-token").decode(), "Basic grid:grid-token", "Basic Z3JpZA"),
+        *(basic("grid", "grid-token") + "*", "Basic \xe9\xe9\xe9\xe9", "Basic"),
+    ],
+    UNKNOWN: [
+        *("Bearer no-such-token", "Bearer grid-token2", "Bearer GRID-TOKEN", basic("grid", "wrong")),
+        basic("nobody", "wrong"),
+    ],
+    WRONG_NAME: [
+        *(basic("watch", "grid-token"), basic("Grid", "grid-token"), basic("", "grid-token")),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "authorization"), [(told, one) for told, all_of in STRANGERS.items() for one in all_of]
+)
+def test_others_are_strangers(told: str, authorization: str) -> None:
+    """Nobody learns which names there are, and whose a token is."""
+    caught = stranger(head_of({"Authorization": authorization}), Peer())
+    assert caught.startswith(told)
+    assert "grid" not in caught
+
+
+def stranger(head: Head, peer: Peer, rules: Rules = RULES) -> str:
+    """Return what is told to one."""
+    with pytest.raises(Refusal) as caught:
+        identify(head, rules, peer)
+    assert caught.value.slug == "bot_unauthenticated"
+    return caught.value.detail
+
+
+def test_without_a_header_it_is_a_stranger() -> None:
+    assert stranger(head_of({}), Peer()).startswith("No token was sent")
+    assert stranger(head_of({}), Peer(uid=4711)).startswith("No token was sent")
+
+
+@pytest.mark.parametrize("authorization", ["Bearer grid-token", basic("grid", "grid-token"), "Bearer wrong"])
+def test_a_certificate_of_another_bot_does_not_tell_whether_a_token_is_right(authorization: str) -> None:
+    told = stranger(head_of({"Authorization": authorization}), Peer(name="watch"))
+    assert told == "The token does not belong to the bot in the client certificate."
+
+
+@given(
+    st.text(st.characters(codec="latin-1")).map("Basic {}".format) | st.text(st.characters(codec="latin-1"))
+)
+def test_no_header_breaks_the_identification(authorization: str) -> None:
+    with pytest.raises(Refusal, match="bot_unauthenticated"):
+        identify(head_of({"Authorization": authorization}), RULES)
+
+
+@pytest.mark.parametrize("fields", [{}, {"Authorization": "Bearer no-such-token"}])
+def test_where_no_bots_are_configured_everybody_is_the_local_one(fields: Fields) -> None:
+    local = Bot("local", ("main",), frozenset({READ, TRADE}))
+    assert identify(head_of(fields), replace(RULES, bots={}, local=local)) is local
+
+
+def ticket(bot: Bot, call: str, fields: Fields | None = None) -> Ticket:
+    method, _, raw = call.partition(" ")
+    return authorise(bot, method, raw, head_of(fields or {}), RULES)
+
+
+def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        ticket(bot, call, fields)
+    return caught.value
+
+
+PART = "a" * 15
+LONGEST = f"{PART}." * 15 + "a" * 13
+TOLD_HOSTS = {
+    "a name": ("Evil.example:8787", ": evil.example"),
+    "the shortest name": ("x", ": x"),
+    "the longest name": (LONGEST, f": {LONGEST}"),
+    "a longer one": (LONGEST + "a", ""),
+    "an address": ("192.0.2.2:8787", ": 192.0.2.2"),
+    "an address of the sixth version": ("[2001:db8:1:2:3:4:5:6]", ": 2001:db8:1:2:3:4:5:6"),
+    "a part as long as a token's": (f"{PART}a.example", ""),
+    "no name": ("", ""),
+    "no name, but what a terminal acts on": ("\x9b31mevil", ""),
+    "no name, but what ends a line": ('evil"\nx', ""),
+}
+
+
+@pytest.mark.parametrize(("host", "told"), TOLD_HOSTS.values(), ids=TOLD_HOSTS)
+def test_a_refused_host_is_told_by_its_name_if_it_has_one(host: str, told: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        check_head(head_of({"Host": host}), "GET", (1, 1), RULES)
+    assert caught.value.detail == f"The Host header has a name that is not in listen.hosts{told}."
+
+
+def test_a_head_meets_the_guard_first() -> None:
+    stranger = head_of({"Host": "evil.example", "Authorization": "Bearer nobody"})
+    with pytest.raises(Refusal, match="host_refused"):
+        authenticate(stranger, "GET", (1, 1), RULES)
+    local = Bot("local", ("main",), frozenset(Permission))
+    assert (
+        authenticate(head_of({"Host": "localhost"}), "GET", (1, 1), replace(RULES, bots={}, local=local))
+        is local
+    )
+
+
+def test_the_ticket_has_all_that_the_pipeline_needs() -> None:
+    head = head_of({"Accept": "*/*", "X-Gateway-Deadline-Ms": "250", "X-Gateway-Key": "alt"})
+    got = authorise(GRID, "POST", "/v1/trade/order?a=%2C", head, RULES)
+    assert (got.bot, got.key, got.method, got.head, got.deadline_s) == (GRID, "alt", "POST", head, 0.25)
+    assert (got.target.raw, got.target.path) == ("/v1/trade/order?a=%2C", "/v1/trade/order")
+    assert got.route == RULES.routes.find("POST", "/order")
+    assert got.is_read is False
+
+
+@pytest.mark.parametrize(
+    ("bot", "call", "auth"),
+    [
+        pytest.param(GRID, "GET /v1/trade/time", Auth.OPEN, id="time"),
+        pytest.param(WATCH, "GET /v1/trade/time", Auth.OPEN, id="time for a reader"),
+        pytest.param(WATCH, "GET /v1/trade/symbols/list", Auth.SIGNED, id="read for a reader"),
+        pytest.param(WATCH, "HEAD /v1/trade/anything", Auth.SIGNED, id="HEAD for a reader"),
+        pytest.param(GRID, "POST /v1/trade/order", Auth.SIGNED, id="order for a trader"),
+        pytest.param(GRID, "DELETE /v1/trade/order/7", Auth.SIGNED, id="cancel for a trader"),
+        pytest.param(CLERK, "GET /v1/trade/api-keys", Auth.SESSION, id="keys for a clerk"),
+        pytest.param(CLERK, "GET /v1/trade/api-keys/ak/audit?limit=5", Auth.SESSION, id="audit for a clerk"),
+    ],
+)
+def test_a_bot_gets_what_it_may(bot: Bot, call: str, auth: Auth) -> None:
+    assert ticket(bot, call).route.auth is auth
+
+
+@pytest.mark.parametrize(
+    ("bot", "call", "lacks"),
+    [
+        pytest.param(WATCH, "POST /v1/trade/order", "trade", id="order for a reader"),
+        pytest.param(WATCH, "DELETE /v1/trade/order/7", "trade", id="cancel for a reader"),
+        pytest.param(WATCH, "GET /v1/trade/api-keys", "keys", id="keys for a reader"),
+        pytest.param(GRID, "GET /v1/trade/api-keys/", "keys", id="keys for a trader"),
+        pytest.param(GRID, "HEAD /v1/trade/api-keys/ak/audit", "keys", id="audit for a trader"),
+        pytest.param(CLERK, "GET /v1/trade/symbols/list", "read", id="read for a clerk"),
+        pytest.param(CLERK, "GET /v1/trade/time", "read", id="time for a clerk"),
+    ],
+)
+def test_a_bot_does_not_get_what_it_may_not(bot: Bot, call: str, lacks: str) -> None:
+    answer = refusal(bot, call)
+    assert answer.slug == "bot_forbidden"
+    method, path = call.split()
+    may = " and ".join(one.value for one in Permission if one in bot.may)
+    assert answer.detail.startswith(f"{method} {path} needs {lacks}, and the bot {bot.name} may only {may}.")
+
+
+def test_what_no_row_names_may_be_called_a_read() -> None:
+    advice = "If this call only reads, say so in [[routes]]."
+    assert refusal(WATCH, "POST /v1/trade/report").detail.endswith(advice)
+    assert advice not in refusal(WATCH, "POST /v1/trade/order").detail
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("POST /v1/trade/api-keys", "DELETE /v1/trade/api-keys/all?really=yes", "GET /v1/trade/API-KEYS"),
+        *("POST /v1/trade/user/handshake", "POST /v1/trade/user/Handshake%20?x=1"),
+    ],
+)
+def test_what_is_the_apps_is_refused_to_every_bot(call: str) -> None:
+    everything = Bot("all", ("main",), frozenset(Permission))
+    assert refusal(everything, call).slug == "app_only"
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        pytest.param({}, "main", id="the first is the default"),
+        pytest.param({"X-Gateway-Key": "main"}, "main", id="the first by name"),
+        pytest.param({"X-Gateway-Key": "alt"}, "alt", id="another by name"),
+        pytest.param({"x_gateway_key": "alt"}, "alt", id="with underscores"),
+    ],
+)
+def test_a_bot_picks_its_key(fields: Fields, key: str) -> None:
+    assert ticket(GRID, "GET /v1/trade/time", fields).key == key
+
+
+@pytest.mark.parametrize("alias", ["ALT", "other", "", "main, alt"])
+def test_a_bot_gets_no_other_key(alias: str) -> None:
+    answer = refusal(GRID, "GET /v1/trade/time", {"X-Gateway-Key": alias})
+    assert answer.slug == "bot_forbidden"
+    assert "names none of the keys" in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "deadline_s"), [("0", 0.0), ("1", 0.001), ("3599999", 3599.999), ("999999999", 3600.0)]
+)
+def test_a_deadline_is_milliseconds_and_an_hour_at_most(text: str, deadline_s: float) -> None:
+    fields = {"X-Gateway-Deadline-Ms": text}
+    assert ticket(GRID, "GET /v1/trade/time", fields).deadline_s == deadline_s
+
+
+def test_without_a_deadline_there_is_none() -> None:
+    assert ticket(GRID, "GET /v1/trade/time").deadline_s is None
+
+
+@pytest.mark.parametrize("text", ["", "-1", "+1", "1.5", "1e3", "soon", "1_0", "\xb2", "1" * 10, "1\n"])
+def test_no_other_deadline_is_understood(text: str) -> None:
+    answer = refusal(GRID, "GET /v1/trade/time", {"X-Gateway-Deadline-Ms": text})
+    assert answer.slug == "bad_request"
+    assert "X-Gateway-Deadline-Ms" in answer.detail
+
+
+def faults() -> Iterator[tuple[str, Fields]]:
+    """Yield requests with fewer faults each time."""
+    fields = {"X-Gateway-Key": "other", "X-Gateway-Deadline-Ms": "soon"}
+    yield "POST /v0/../api-keys", fields
+    yield "POST /v0/api-keys", fields
+    yield "POST /v1/trade/api-keys", fields
+    yield "POST /v1/trade/order", fields
+    yield "GET /v1/trade/order", fields
+    del fields["X-Gateway-Key"]
+    yield "GET /v1/trade/order", fields
+
+
+def test_the_rules_stand_in_this_order() -> None:
+    assert [refusal(WATCH, call, fields).slug for call, fields in faults()] == [
+        *("ambiguous_target", "outside_prefix", "app_only", "bot_forbidden"),
+        *("bot_forbidden", "bad_request"),
+    ]
+
+
+Asking = tuple[Fields, str, str, tuple[int, int], Peer]
+ORDER = "/v1/trade/order"
+FIELDS = {
+    "Host": "localhost",
+    "Authorization": "Bearer grid-token",
+    "Idempotency-Key": "a",
+    "User-Agent": "x",
+}
+ASKING: dict[str, Asking] = {
+    "as before": (FIELDS, "POST", ORDER, (1, 1), Peer()),
+    "no Idempotency-Key": (
+        {name: value for name, value in FIELDS.items() if name != "Idempotency-Key"},
+        *("POST", ORDER, (1, 1), Peer()),
+    ),
+    "another Idempotency-Key": (FIELDS | {"Idempotency-Key": "b"}, "POST", ORDER, (1, 1), Peer()),
+    "a wrong Idempotency-Key": (FIELDS | {"Idempotency-Key": ""}, "POST", ORDER, (1, 1), Peer()),
+    "an id": (FIELDS | {"X-Gateway-Request-Id": "r-1"}, "POST", ORDER, (1, 1), Peer()),
+    "a field that is passed on": (FIELDS | {"X-Request-Id": "7"}, "POST", ORDER, (1, 1), Peer()),
+    "another bot": (FIELDS | {"Authorization": "Bearer watch-token"}, "POST", ORDER, (1, 1), Peer()),
+    "a wrong token": (FIELDS | {"Authorization": "Bearer grid-tokem"}, "POST", ORDER, (1, 1), Peer()),
+    "no token": ({"Host": "localhost"}, "POST", ORDER, (1, 1), Peer()),
+    "another host": (FIELDS | {"Host": "evil.example"}, "POST", ORDER, (1, 1), Peer()),
+    "a web page": (FIELDS | {"Origin": "null"}, "POST", ORDER, (1, 1), Peer()),
+    "a large body": (FIELDS | {"Content-Length": "1001"}, "POST", ORDER, (1, 1), Peer()),
+    "another key": (FIELDS | {"X-Gateway-Key": "alt"}, "POST", ORDER, (1, 1), Peer()),
+    "a wrong key": (FIELDS | {"X-Gateway-Key": "other"}, "POST", ORDER, (1, 1), Peer()),
+    "a deadline": (FIELDS | {"X-Gateway-Deadline-Ms": "5"}, "POST", ORDER, (1, 1), Peer()),
+    "another method": (FIELDS, "GET", ORDER, (1, 1), Peer()),
+    "a wrong method": (FIELDS, "TRACE", ORDER, (1, 1), Peer()),
+    "another target": (FIELDS, "POST", "/v1/trade/order/cancel", (1, 1), Peer()),
+    "a wrong target": (FIELDS, "POST", "/v1/trade/../order", (1, 1), Peer()),
+    "a wrong version": (FIELDS, "POST", ORDER, (2, 0), Peer()),
+    "another peer": (FIELDS, "POST", ORDER, (1, 1), Peer(name="watch")),
+}
+
+
+def verdict(asking: Asking, memory: TicketMemory | None = None) -> tuple[object, ...]:
+    """Return what is decided on a request, by a memory or anew."""
+    fields, method, target, version, peer = asking
+    head = head_of(fields)
+    asked = asked_by(head, method, target, version, peer)
+    try:
+        found = None if memory is None else memory.find(asked, head)
+        if found is None:
+            bot = authenticate(head, method, version, RULES, peer)
+            found = authorise(bot, method, target, head, RULES)
+    except Refusal as refusal:
+        return refusal.slug, refusal.detail
+    if memory is not None:
+        memory.put(asked, found)
+    assert found.head is head
+    return found.bot.name, found.key, found.route, found.method, found.target, found.deadline_s, found.is_read
+
+
+@pytest.mark.parametrize("first", ASKING.values(), ids=ASKING)
+def test_what_was_decided_before_changes_no_decision(first: Asking) -> None:
+    for then in ASKING.values():
+        memory = TicketMemory()
+        assert verdict(first, memory) == verdict(first)
+        assert verdict(then, memory) == verdict(then)
+
+
+def test_a_request_is_judged_once_where_only_what_is_its_own_differs() -> None:
+    keyed = ("as before", "another Idempotency-Key", "an id", "a field that is passed on")
+    for first, then in ((keyed[0], keyed), ("no Idempotency-Key", ("no Idempotency-Key",))):
+        memory = TicketMemory()
+        verdict(ASKING[first], memory)
+        for name in then:
+            head = head_of(ASKING[name][0])
+            assert memory.find(asked_by(head, *ASKING[name][1:]), head) is not None
+
+
+def test_the_memory_of_tickets_is_bounded_and_can_be_cleared() -> None:
+    memory = TicketMemory(most=1)
+    large = (FIELDS | {"X-Large": "a" * 5000}, "GET", ORDER, (1, 1), Peer())
+    heads = [
+        (asking, head_of(asking[0])) for asking in (ASKING["as before"], ASKING["another target"], large)
+    ]
+
+    def known() -> list[bool]:
+        return [memory.find(asked_by(head, *one[1:]), head) is not None for one, head in heads]
+
+    verdict(ASKING["as before"], memory)
+    assert known() == [True, False, False]
+    verdict(ASKING["another target"], memory)
+    verdict(large, memory)
+    assert known() == [False, True, False]
+    memory.clear()
+    assert known() == [False, False, False]
+
+
+NAMES = {
+    "localhost": ["localhost", "LOCALHOST:8787"],
+    "127.0.0.1": ["127.0.0.1:80"],
+    "::1": ["[::1]:8787", "[::1]"],
+    "my_bot.internal": ["my_bot.internal:1"],
+    "2001:db8::ff": ["[2001:db8::FF]"],
+    "": [
+        *("::1", "evil.example:port", "localhost:", "localhost:123456", "[localhost]", "[::1"),
+        *("localhost]", "[localhost", "[::1]x", "me@localhost", "localhost/", "localhost, localhost"),
+        *("localhost\n", "LOCALHO\u017ft", ""),
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, one) for name, all_of in NAMES.items() for one in all_of])
+def test_the_name_in_a_host_header(value: str, name: str) -> None:
+    assert host_name(value) == name
+
+
+def flooded() -> WrongTokens:
+    """Return it after ten thousand wrong tokens of one origin, at 0."""
+    wrong = WrongTokens()
+    for _ in range(10_000):
+        wrong.note("a", 0.0)
+    return wrong
+
+
+def test_the_first_ten_are_answered_at_once_and_the_next_a_second_later() -> None:
+    wrong = WrongTokens()
+    assert [wrong.note("a", 100.0) for _ in range(10)] == [0.0] * 10
+    assert wrong.note("a", 100.0) == 1.0
+    assert wrong.note("b", 100.0) == 0.0
+
+
+def test_a_bot_that_is_wrong_now_and_then_is_never_held_back() -> None:
+    wrong = WrongTokens()
+    assert not any(wrong.note("a", 1.0 * n) for n in range(1000))
+
+
+@pytest.mark.parametrize(("now", "held_back_s"), [(1.0, 1.0), (50.5, 1.0), (51.0, 0.0), (500.0, 0.0)])
+def test_a_flood_is_forgiven_within_a_minute(now: float, held_back_s: float) -> None:
+    assert flooded().note("a", now) == held_back_s
+
+
+def test_memory_is_bounded_and_the_oldest_origin_is_forgotten() -> None:
+    wrong = WrongTokens()
+    for _ in range(10):
+        wrong.note("first", 0.0)
+    for n in range(1024):
+        wrong.note(f"other {n}", 0.0)
+    assert len(wrong) == 1024
+    assert wrong.note("first", 0.0) == 0.0
+
+
+MAY = frozenset({Permission.READ})
+GRID_BOT, WATCH_BOT, LOCAL = (
+    Bot("grid", ("main",), MAY),
+    Bot("watch", ("main",), MAY),
+    Bot("local", ("main",), MAY),
+)
+BY_PEER = replace(
+    RULES,
+    bots={hashlib.sha256(b"watch-token").digest(): WATCH_BOT},
+    users={1001: GRID_BOT},
+    named={"grid": GRID_BOT, "watch": WATCH_BOT},
+)
+
+
+def head(token: str | None = None) -> Head:
+    return head_of({"Host": "localhost"} | ({"Authorization": f"Bearer {token}"} if token else {}))
+
+
+def who(peer: Peer, token: str | None, known: Rules) -> Bot | None:
+    """Return the bot, None for a stranger."""
+    with contextlib.suppress(Refusal):
+        return identify(head(token), known, peer)
+    return None
+
+
+BOTS = {
+    "by user": (Peer(uid=1001), None, GRID_BOT),
+    "another user": (Peer(uid=1002), None, None),
+    "root is no bot": (Peer(uid=0), None, None),
+    "a token on the Unix socket": (Peer(uid=1002), "watch-token", WATCH_BOT),
+    "a token goes before the user": (Peer(uid=1001), "watch-token", WATCH_BOT),
+    "a wrong token is wrong for a known user, too": (Peer(uid=1001), "wrong", None),
+    "by certificate": (Peer(name="grid"), None, GRID_BOT),
+    "a certificate of nobody": (Peer(name="mallory"), None, None),
+    "a certificate without a name": (Peer(name=""), None, None),
+    "certificate and token of one bot": (Peer(name="watch"), "watch-token", WATCH_BOT),
+    "a token of another bot than the certificate": (Peer(name="grid"), "watch-token", None),
+    "a token does not help a certificate of nobody": (Peer(name=""), "watch-token", None),
+    "a certificate does not help a wrong token": (Peer(name="watch"), "wrong", None),
+    "TCP alone": (Peer(), None, None),
+}
+
+
+@pytest.mark.parametrize(("peer", "token", "bot"), BOTS.values(), ids=BOTS)
+def test_bots_by_their_connection(peer: Peer, token: str | None, bot: Bot | None) -> None:
+    assert who(peer, token, BY_PEER) is bot
+
+
+LOCALS = {
+    "TCP": (Peer(), frozenset({0, 1000}), LOCAL),
+    "our own user": (Peer(uid=1000), frozenset({0, 1000}), LOCAL),
+    "another user": (Peer(uid=1001), frozenset({0, 1000}), None),
+    "another user where the socket's mode decides": (Peer(uid=1001), None, LOCAL),
+}
+
+
+@pytest.mark.parametrize(("peer", "users", "bot"), LOCALS.values(), ids=LOCALS)
+def test_who_is_local_without_bots(peer: Peer, users: frozenset[int] | None, bot: Bot | None) -> None:
+    assert who(peer, None, replace(RULES, bots={}, local=LOCAL, local_users=users)) is bot
+
+
+def test_what_is_kept_of_a_head_is_kept_for_its_peer_alone() -> None:
+    same, known = head(), BY_PEER
+    assert authenticate(same, "GET", (1, 1), known, Peer(uid=1001)) is GRID_BOT
+    for peer in (Peer(uid=1002), Peer(), Peer(name="")):
+        with pytest.raises(Refusal, match="bot_unauthenticated"):
+            authenticate(same, "GET", (1, 1), known, peer)
+    assert authenticate(same, "GET", (1, 1), known, Peer(name="watch")) is WATCH_BOT

@@ -1,0 +1,574 @@
+"""Reload on real sockets: what is taken over, what is replaced, and what a bad configuration changes."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from limits.test_status import kept
+from rig.bot import request
+from rig.oracle import signature
+from rig.station import Outcomes, Station
+from rig.tls import Authority
+from rig.upstream import Received, Upstream, Wire, hold_until, running_upstream, say, say_and_stall
+from rig.wire import OK, PATIENCE_S, reply
+from sealgate.config import Config, ConfigError
+from sealgate.keys.watch import SecretWatch, State
+from sealgate.limits.memory import Snapshot
+from sealgate.limits.scheduler import RateScheduler
+from sealgate.orders.halts import Scope
+from sealgate.orders.journal import LimitsTable
+from sealgate.request.key_care import KeyCare
+from sealgate.server.gateway import Gateway, running_gateway
+from sealgate.server.reload import ReloadError
+
+ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
+LISTEN = {"tcp": "127.0.0.1:0"}
+PROBE = b"/v1/trade/symbols/list"
+SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
+LISTED = reply(b"200 OK", b'{"keys": [{"api_key": "ak-1", "is_active": true}]}')
+ENDED = reply(b"401 Unauthorized", b'{"detail":"Invalid or expired session token"}')
+INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
+
+
+class Site:
+    """A gateway whose configuration and secret a test changes."""
+
+    station: Station
+
+    def __init__(self, upstream: Upstream, folder: Path, tables: dict[str, Any]) -> None:
+        self.upstream = upstream
+        self.base_url = upstream.base_url
+        self.secret = folder / "secret"
+        self.tables = tables
+        self.error: Exception | None = None
+
+    @property
+    def gateway(self) -> Gateway:
+        return self.station.gateway
+
+    def load(self) -> Config:
+        if self.error is not None:
+            raise self.error
+        key = {"api_key": "ak-1", "secret": f"file:{self.secret}"}
+        tree = {"base_url": self.base_url, "listen": LISTEN, "keys": {"main": key}, **self.tables}
+        return Config.model_validate(tree)
+
+    async def reload(self) -> tuple[str, ...]:
+        return await self.gateway.reloader.reload("the test")
+
+
+@asynccontextmanager
+async def running_site(upstream: Upstream, folder: Path, /, **tables: Any) -> AsyncIterator[Site]:
+    write(folder / "secret", "first")
+    site, outcomes = Site(upstream, folder, tables), Outcomes()
+    async with running_gateway(site.load(), (outcomes,), {}, site.load) as gateway:
+        site.station = Station(gateway, upstream, outcomes)
+        await site.station.until(lambda: gateway.status().clock.offset_s is not None)
+        yield site
+
+
+def write(file: Path, secret: str) -> None:
+    file.unlink(missing_ok=True)
+    file.touch(0o600)
+    file.write_text(secret)
+
+
+def signed_with(received: Received) -> str:
+    """Return the secret that a request was signed with."""
+    fields = {name.upper(): value for name, value in received.fields}
+    found = fields[b"X-SERVICE-SIGNATURE"].decode()
+    stamp = fields[b"X-SERVICE-TIMESTAMP"]
+    secrets = ("first", "second", "third")
+    return next(
+        secret
+        for secret in secrets
+        if signature(secret.encode(), stamp, received.method, received.target, received.body) == found
+    )
+
+
+@pytest.fixture
+async def site(upstream: Upstream, tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(upstream, tmp_path) as running:
+        yield running
+
+
+async def test_a_new_secret_is_tried_and_then_used(site: Site) -> None:
+    write(site.secret, "second")
+    assert await site.reload() == ()
+    assert (await site.station.ask(ORDER)).status == 200
+    probe, order = site.upstream.received
+    assert (probe.target, signed_with(probe), signed_with(order)) == (PROBE, "second", "second")
+    assert site.gateway.status().reloads == {"ok": 1, "failed": 0}
+
+
+async def test_the_same_secret_is_not_tried(site: Site) -> None:
+    before = site.gateway.generation
+    assert await site.reload() == ()
+    after = site.gateway.generation
+    assert site.upstream.received == []
+    assert after is not before
+    kept = ("upstream", "clock", "clock_keeper", "open_scheduler")
+    assert all(getattr(after, name) is getattr(before, name) for name in kept)
+    assert after.live_keys["main"].scheduler is before.live_keys["main"].scheduler
+    assert after.live_keys["main"].stamps is before.live_keys["main"].stamps
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (SIGNATURE, "a signed read was answered 401: the signature is refused"),
+        (INVALID, "a signed read was answered 401: the exchange calls it invalid"),
+        (
+            reply(b"403 Forbidden", b'{"detail":"IP 203.0.113.7 not in API key whitelist"}'),
+            "403: this machine's address is not in its whitelist",
+        ),
+    ],
+)
+async def test_a_secret_that_the_exchange_refuses_changes_nothing(
+    site: Site, answer: bytes, words: str
+) -> None:
+    before = site.gateway.pipeline
+    site.upstream.answers.append(say(answer))
+    write(site.secret, "second")
+    with pytest.raises(ReloadError, match=words):
+        await site.reload()
+    assert site.gateway.pipeline is before
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "first"
+    assert site.gateway.status().reloads == {"ok": 0, "failed": 1}
+    assert site.gateway.status().keys[0].is_active
+
+
+async def test_an_answer_that_says_nothing_of_the_key_is_a_warning(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"404 Not Found", b"{}")))
+    write(site.secret, "second")
+    assert await site.reload() == ("keys.main: a signed read was answered 404",)
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "second"
+
+
+async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> None:
+    site.upstream.door.shut()
+    site.upstream.cut_all()
+    write(site.secret, "second")
+    (warning,) = await site.reload()
+    assert "could not be tried" in warning
+    site.upstream.door.reopen()
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "second"
+
+
+def with_session(site: Site, token: str) -> None:
+    """Give the key a session token, or another one."""
+    file = site.secret.with_name("session")
+    write(file, token)
+    key = {"api_key": "ak-1", "secret": f"file:{site.secret}", "session": f"file:{file}"}
+    site.tables["keys"] = {"main": key}
+
+
+async def test_a_new_session_token_is_tried_once(site: Site) -> None:
+    for token in ("s-1", "s-2"):
+        site.upstream.answers.append(say(LISTED))
+        with_session(site, token)
+        assert await site.reload() == ()
+        assert await site.reload() == ()
+    assert [received.target for received in site.upstream.received] == [b"/v1/trade/api-keys"] * 2
+    assert b"Authorization: Bearer s-2" in site.upstream.received[-1].raw
+
+
+async def test_a_session_token_that_the_exchange_refuses_changes_nothing(site: Site) -> None:
+    with_session(site, "good")
+    site.upstream.answers.append(say(LISTED))
+    await site.reload()
+    before = site.gateway.pipeline
+    site.upstream.answers.append(say(ENDED))
+    with_session(site, "bad")
+    told = r"keys\.main\.session: the list of keys was answered 401: the token is refused; store the token"
+    with pytest.raises(ReloadError, match=told):
+        await site.reload()
+    assert site.gateway.pipeline is before
+
+
+async def test_other_certificates_in_the_same_file_count(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.server.reload._FIRST_SAMPLE_S", 0.5)
+    ca_file = tmp_path / "ca.pem"
+    ours, others = authority.pem, Authority().pem
+    write(ca_file, ours)
+    async with (
+        running_upstream(authority.server_context()) as exchange,
+        running_site(exchange, tmp_path, upstream={"ca_file": str(ca_file)}) as site,
+    ):
+        before = site.gateway.generation.upstream
+        assert await site.reload() == ()
+        assert site.gateway.generation.upstream is before
+        write(ca_file, ours + others)
+        assert await site.reload() == ()
+        after = site.gateway.generation
+        assert after.upstream is not before
+        write(ca_file, others)
+        with pytest.raises(ReloadError, match=r"its certificate is refused .*; correct base_url, \[clock\]"):
+            await site.reload()
+        assert site.gateway.generation is after
+        assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_a_clock_that_cannot_be_read_is_a_warning_where_the_old_one_could_not_either(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.server.reload._FIRST_SAMPLE_S", 0.1)
+    monkeypatch.setattr("sealgate.exchange.kept_clock.KeptClock.not_ready", "clock not synced: no sample yet")
+    site.upstream.time = say(reply(b"404 Not Found", b""))
+    site.tables["clock"] = {"interval": 20.0}
+    (warning,) = await site.reload()
+    assert warning.startswith("The exchange's time is not known: clock not synced: ")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda site: setattr(site, "error", ConfigError(["sealgate.toml: keys: names no key; add one"])),
+        lambda site: site.secret.unlink(),
+        lambda site: site.secret.chmod(0o644),
+        lambda site: site.secret.write_text(""),
+        lambda site: site.tables.update(keys={}),
+    ],
+    ids=["configuration", "no file", "open file", "empty file", "no key"],
+)
+async def test_a_bad_configuration_changes_nothing(site: Site, spoil: Callable[[Site], object]) -> None:
+    before = site.gateway.pipeline
+    spoil(site)
+    with pytest.raises(ReloadError, match="; "):
+        await site.reload()
+    assert site.gateway.pipeline is before
+    assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_what_is_under_way_ends_on_the_old_connections(site: Site) -> None:
+    go = asyncio.Event()
+    old = site.gateway.generation.upstream
+    site.upstream.answers.append(hold_until(go, say(OK)))
+    async with running_upstream() as other, site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.upstream.until_received(1)
+        site.base_url = other.base_url
+        assert await site.reload() == ()
+        assert site.gateway.generation.upstream is not old
+        assert (await site.station.ask(ORDER)).status == 200
+        assert [received.target for received in other.received] == [PROBE, b"/v1/trade/order"]
+        go.set()
+        assert (await bot.reply(b"POST")).status == 200
+        assert (await bot.ask(ORDER)).status == 200  # the same bot's next one goes the new way
+        await site.station.until(lambda: old._connector.closed)
+        assert len(other.received) == 3
+        assert len(site.upstream.received) == 1
+        site.base_url = site.upstream.base_url
+        await site.reload()  # the other one ends before the gateway does
+
+
+async def test_a_waiting_order_goes_with_the_key_it_came_for(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"429 Too Many Requests", b"", b"Retry-After: 1")))
+    async with site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.station.until(lambda: site.gateway.status().keys[0].pause_s > 0)
+        write(site.secret, "second")
+        await site.reload()
+        assert (await bot.reply(b"POST")).status == 200
+    orders = [received for received in site.upstream.received if received.target != PROBE]
+    assert [signed_with(received) for received in orders] == ["first", "first"]
+
+
+async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site: Site) -> None:
+    before = site.gateway.generation.live_keys["main"]
+    key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
+    site.tables["keys"] = {"renamed": key}
+    await site.reload()
+    after = site.gateway.generation.live_keys["renamed"]
+    assert (after.scheduler, after.stamps) == (before.scheduler, before.stamps)
+
+
+async def test_an_order_that_came_before_a_reload_is_refused_after_the_shutdown_began(site: Site) -> None:
+    async with site.station.bot() as bot:
+        head, body = ORDER[:-1], ORDER[-1:]
+        await bot.send(head)
+        await site.station.until(lambda: site.gateway.handler.inflight == 1)
+        await site.reload()
+        drained = asyncio.ensure_future(site.gateway.drain())
+        await site.station.until(lambda: site.gateway.status().is_draining)
+        await bot.send(body)
+        answer = await bot.reply(b"POST")
+        assert (answer.status, answer.reason) == (503, "draining")
+    await drained
+    assert site.upstream.received == []
+
+
+async def test_other_pacing_settings_end_no_pause_and_leave_who_waits_in_line(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"429 Too Many Requests", b"", b"Retry-After: 20")))
+    async with site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.station.until(lambda: site.gateway.status().keys[0].waiting["order"] == 1)
+        site.tables["limits"] = {"queue": 1, "known": ["20/s"]}
+        await site.reload()
+        (key,) = site.gateway.status().keys
+        assert key.pause_s > 0
+        assert key.waiting["order"] == 1
+        assert [limit.n for limit in key.limits] == [20.0]
+        assert (await site.station.ask(ORDER)).reason == "queue_full"
+
+
+async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:
+    site.tables.update(listen={**LISTEN, "max_connections": 7, "max_body": 100}, log={"level": "debug"})
+    warnings = await site.reload()
+    assert warnings == (
+        "listen.max_connections takes effect after a restart",
+        "log.level takes effect after a restart",
+    )
+    assert site.gateway.config.listen.max_connections == 1000
+    assert site.gateway.config.listen.max_body == 100
+    assert len(await site.reload()) == 2  # as long as it is so
+
+
+async def test_halts_and_answers_that_are_known_stay(site: Site) -> None:
+    message = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k1", body=b"{}")
+    first = await site.station.ask(message)
+    await site.gateway.halt(Scope())
+    await site.reload()
+    assert (await site.station.ask(ORDER)).reason == "halted"
+    assert (await site.station.ask(message)).body == first.body
+
+
+async def test_a_disabled_key_is_used_again(site: Site) -> None:
+    site.station.disable_key()
+    assert (await site.station.ask(ORDER)).reason == "key_disabled"
+    await site.reload()
+    assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_path: Path) -> None:
+    async with running_site(upstream, tmp_path, journal={"file": str(tmp_path / "journal.db")}) as site:
+        keeper = site.gateway.services.keeper
+        assert keeper is not None
+        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
+        site.tables["keys"] = {"main": key}
+        await site.reload()
+        assert f"{upstream.base_url} ak-2" in keeper._subjects
+
+
+@asynccontextmanager
+async def before_another_key(upstream: Upstream, folder: Path) -> AsyncIterator[Site]:
+    """Run a gateway with a journal, whose next reload brings another key."""
+    async with running_site(upstream, folder, journal={"file": str(folder / "journal.db")}) as site:
+        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
+        site.tables["keys"] = {"main": key}
+        yield site
+
+
+async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read where a slow disk holds nobody up."""
+    known: list[Snapshot] = []
+
+    def learned(_journal: LimitsTable, subject: str, _wall: float) -> Snapshot:
+        assert subject == f"{upstream.base_url} ak-2"
+        assert threading.current_thread() is not threading.main_thread()
+        return kept(20.0, 1.0)
+
+    def restore(scheduler: RateScheduler, kept: Snapshot) -> None:
+        assert upstream.received == []
+        known.append(kept)
+        original(scheduler, kept)
+
+    original = RateScheduler.restore
+    async with before_another_key(upstream, tmp_path) as site:
+        monkeypatch.setattr(LimitsTable, "learned", learned)
+        monkeypatch.setattr(RateScheduler, "restore", restore)
+        assert await site.reload() == ()
+        assert len(known) == 1
+        assert site.gateway.status().keys[0].limits[0].window_s == 1.0
+
+
+@pytest.fixture
+def first_reads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealgate.request.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.request.key_care._FIRST_READ_S", 0.01)
+
+
+@pytest.mark.usefixtures("first_reads_at_once")
+async def test_what_the_first_read_was_to_tell_of_the_old_secret_is_not_heard(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """The trial of the new one has told enough."""
+    cut = asyncio.Event()
+
+    async def until_cut(wire: Wire) -> None:
+        await wire.peer_gone()
+        cut.set()
+
+    upstream.answers.append(until_cut)
+    with capture_logs() as logs:
+        async with running_site(upstream, tmp_path) as site:
+            await upstream.until_received(1)
+            write(site.secret, "second")
+            assert await site.reload() == ()
+            await asyncio.wait_for(cut.wait(), PATIENCE_S)
+            await site.station.until(lambda: not site.gateway.services.untried)
+    assert [signed_with(received) for received in upstream.received] == ["first", "second"]
+    assert [line["event"] for line in logs if line["event"].startswith(("key_", "signatures_"))] == []
+
+
+@pytest.mark.usefixtures("first_reads_at_once")
+async def test_a_first_read_that_a_reload_cuts_short_is_made_up_for(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.answers.extend([say_and_stall(), say(SIGNATURE)])
+    async with running_site(upstream, tmp_path) as site:
+        await upstream.until_received(1)
+        assert await site.reload() == ()
+        await site.station.until(lambda: not site.gateway.services.untried)
+        assert site.gateway.status().keys[0].trouble == "the exchange refused its last signature"
+    assert [received.target for received in upstream.received] == [PROBE] * 2
+
+
+async def test_keys_that_are_not_in_use_yet_are_not_looked_after(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(care: KeyCare) -> None:
+        looked_after.append(care._pipeline)
+
+    looked_after: list[object] = []
+    monkeypatch.setattr(KeyCare, "run", run)
+    go = asyncio.Event()
+    site.upstream.answers.append(hold_until(go, say(OK)))
+    write(site.secret, "second")
+    reload = asyncio.ensure_future(site.reload())
+    await site.upstream.until_received(1)
+    assert looked_after == []
+    go.set()
+    assert await reload == ()
+    await site.station.until(lambda: looked_after == [site.gateway.pipeline])
+
+
+async def test_a_journal_that_fails_changes_nothing(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no JSON")
+
+    async with before_another_key(upstream, tmp_path) as site:
+        before = site.gateway.pipeline
+        monkeypatch.setattr(LimitsTable, "learned", fail)
+        with pytest.raises(ReloadError, match="report it"):
+            await site.reload()
+        assert site.gateway.pipeline is before
+        assert set(site.gateway.services.background._tasks) == set(site.gateway.services.work(before))
+        assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_no_reload_while_it_shuts_down(site: Site) -> None:
+    await site.gateway.drain()
+    with pytest.raises(ReloadError, match="shutting down"):
+        await site.reload()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealgate.keys.watch._LOOK_S", 0.01)
+
+
+async def test_secret_files_are_looked_at_beside_the_loop(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of another machine may take its time, while requests go on."""
+    snapshot, threads = SecretWatch.snapshot, set[str]()
+
+    def noted(self: SecretWatch, config: Config) -> State:
+        threads.add(threading.current_thread().name)
+        return snapshot(self, config)
+
+    monkeypatch.setattr(SecretWatch, "snapshot", noted)
+    await site.reload()
+    assert threads
+    assert threading.current_thread().name not in threads
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_changed_file_reloads(site: Site) -> None:
+    write(site.secret, "second")
+    await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "second"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_swapped_link_reloads(upstream: Upstream, tmp_path: Path) -> None:
+    """As Kubernetes does it: the file's link leads through `..data`, which is renamed into place."""
+    for name, secret in (("1", "first"), ("2", "second")):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "key", secret)
+    (tmp_path / "..data").symlink_to("1")
+    (tmp_path / "key").symlink_to("..data/key")
+    keys = {"main": {"api_key": "ak-1", "secret": f"file:{tmp_path / 'key'}"}}
+    async with running_site(upstream, tmp_path, keys=keys) as site:
+        (tmp_path / "..new").symlink_to("2")
+        (tmp_path / "..new").rename(tmp_path / "..data")
+        await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
+        assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(upstream.received[-1]) == "second"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_file_that_is_refused_is_tried_once_and_again_when_it_changes(site: Site) -> None:
+    site.upstream.answers.append(say(SIGNATURE))
+    write(site.secret, "second")
+    await site.station.until(lambda: site.gateway.status().reloads["failed"] == 1)
+    write(site.secret, "third")
+    await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
+    assert site.gateway.status().reloads == {"ok": 1, "failed": 1}
+    assert [signed_with(received) for received in site.upstream.received] == ["second", "third"]
+
+
+async def test_another_clock_is_there_before_it_is_needed(site: Site) -> None:
+    before = site.gateway.generation.clock
+    site.tables["clock"] = {"interval": 20.0}
+    assert await site.reload() == ()
+    assert site.gateway.generation.clock is not before
+    assert site.gateway.status().not_ready == ()
+
+
+async def test_a_fault_of_our_own_changes_nothing(site: Site) -> None:
+    before = site.gateway.pipeline
+    site.error = ZeroDivisionError()
+    with pytest.raises(ReloadError, match="report it"):
+        await site.reload()
+    assert site.gateway.pipeline is before
+    assert site.gateway.status().reloads["failed"] == 1
+
+
+async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
+    key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
+    site.tables["keys"] = {"main": key, "again": key, "other": {**key, "api_key": "ak-2"}}
+    write(site.secret.with_name("token"), "a token")
+    token = f"file:{site.secret.with_name('token')}"
+    site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
+    await site.reload()
+    live_keys = site.gateway.generation.live_keys
+    assert live_keys["main"].scheduler is live_keys["again"].scheduler
+    assert live_keys["main"].scheduler is not live_keys["other"].scheduler
+
+
+async def test_an_order_that_is_repeated_after_a_rotation_is_not_sent_again(site: Site) -> None:
+    message = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k1", body=b"{}")
+    first = await site.station.ask(message)
+    site.tables["keys"] = {"main": {"api_key": "ak-2", "secret": f"file:{site.secret}"}}
+    await site.reload()
+    again = await site.station.ask(message)
+    assert (again.status, again.body, again.attempts) == (200, first.body, 0)
+    assert site.upstream.receipts(b"/v1/trade/order") == 1
