@@ -16,8 +16,8 @@ from sealgate import __name__ as program
 # From the top down: the modules of a room import those of the rooms below it, of their own, and of no other.
 ROOMS = (
     "testing",
-    "demo",
     "cli",
+    "demo",
     "diagnose",
     "server",
     "observe",

@@ -14,7 +14,7 @@ from sealgate.cli.frame import Program
 COMMANDS = {
     "serve": ("sealgate.cli.serve", "Run the gateway."),
     "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
-    "demo": ("sealgate.demo", "Run sandbox, gateway and example bots together."),
+    "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
     "venues": ("sealgate.cli.venues", "List the supported exchanges, and what each requires."),
     "check": ("sealgate.cli.check", "Find what is wrong with the set-up, and what to do about it."),
     "config": ("sealgate.cli.config", "Write a starter file, show values in effect, print the schema."),

@@ -1,50 +1,10 @@
-"""`sealgate demo`: four bots at the sandbox, with Sealgate and without.
+"""`sealgate demo`: four bots at the sandbox, with Sealgate and without, all in one process.
+
+Pure:
+tally  what is counted, and the contrast at the end
 
 Shell:
-show      the demo from start to end
-scene     the same bots on two ways to the exchange
-bots      the bots
-stage     what they run on
-children  child processes
-tally     what is counted, and the contrast at the end
+bots   the bots, and their way to the exchange
+views  what the user sees: live, in lines, at the end
+show   the demo from start to end
 """
-
-import click
-
-from sealgate.cli.frame import FiniteRange, unused_config_option
-from sealgate.machine.terminal import leave_with_error
-
-PORT = click.IntRange(0, 65535)
-
-
-@click.command("demo")
-@unused_config_option
-@click.option(
-    "--seconds",
-    type=FiniteRange(0, min_open=True),
-    help="End after this many seconds; else Ctrl-C ends it.",
-)
-@click.option("--port", type=PORT, default=0, help="Where bots connect.  [default: a free port]")
-@click.option("--admin-port", type=PORT, default=0, help="Metrics and status.  [default: a free port]")
-@click.option("--sandbox-port", type=PORT, default=0, help="The exchange.  [default: a free port]")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, all else to stderr.")
-def command(seconds: float | None, port: int, admin_port: int, sandbox_port: int, *, as_json: bool) -> None:
-    """Run an exchange, the gateway and four example bots, and show what the shared rate limit does to them.
-
-    The same four bots also run without the gateway, against a second exchange with the same limit; the
-    summary at the end contrasts the two.
-    """
-    import asyncio
-
-    from sealgate.demo.children import ChildError
-    from sealgate.demo.show import show
-    from sealgate.demo.stage import PortError, Ports
-
-    try:
-        # Not on uvloop: its child processes would not inherit the signal mask (see children.py).
-        asyncio.run(show(Ports(port, admin_port, sandbox_port), seconds, as_json=as_json))
-    except PortError as error:
-        leave_with_error(str(error))
-    except ChildError as error:
-        click.echo(f"sealgate: error: {error}", err=True)
-        raise click.exceptions.Exit(1) from None

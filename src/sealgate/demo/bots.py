@@ -5,8 +5,10 @@ own paths and bodies.
 """
 
 import asyncio
+import hmac
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -14,12 +16,11 @@ from typing import Any
 import aiohttp
 
 from sealgate.demo.tally import Tally
-from sealgate.http.target import parse_target
-from sealgate.keys.key import headers_in
 from sealgate.machine.system import System
-from sealgate.venues.scheme import Sealer
 
 PREFIX = "/v1/trade"
+_FINISH_S = 5.0
+_AFTER_SETBACK_S = 0.5
 
 Headers = Callable[[str, str, bytes], dict[str, str]]
 # The demo's market never moves from 66000: the first order rests in the book, the second is filled at once.
@@ -28,16 +29,21 @@ MATCHING = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "66000"}
 
 
 def with_token(token: str) -> Headers:
-    """Through Sealgate: the bot's token, whatever the request."""
-    return lambda _method, _target, _body: {"Authorization": f"Bearer {token}"}
+    """Through Sealgate: return the bot's token, whatever the request."""
+    return lambda _method, _path, _body: {"Authorization": f"Bearer {token}"}
 
 
-def signed_by(sealer: Sealer, system: System) -> Headers:
-    """On its own: stamp and sign each request."""
+def signed_by(api_key: str, secret: str, system: System) -> Headers:
+    """On its own: return the headers that sign a request, by the secret that every bot must know."""
 
-    def headers(method: str, target: str, body: bytes) -> dict[str, str]:
-        timestamp_ms = int(system.wall() * 1000)
-        return headers_in(sealer.sign(timestamp_ms, b"", method, parse_target(target, PREFIX), body))
+    def headers(method: str, path: str, body: bytes) -> dict[str, str]:
+        timestamp = str(int(system.wall() * 1000))
+        message = f"{timestamp}{method}{path}".encode() + body
+        return {
+            "X-SERVICE-APIKEY": api_key,
+            "X-SERVICE-TIMESTAMP": timestamp,
+            "X-SERVICE-SIGNATURE": hmac.digest(secret.encode(), message, "sha256").hex(),
+        }
 
     return headers
 
@@ -64,15 +70,15 @@ class Client:
         self._not_before = 0.0
 
     async def get(self, path: str) -> Any:
-        """Read something. Raises Setback."""
+        """Read something. Raises Setback and Over."""
         return await self._call("GET", path)
 
     async def post(self, path: str, order: dict[str, str]) -> Any:
-        """Place an order. Raises Setback."""
+        """Place an order. Raises Setback and Over."""
         return await self._call("POST", path, json.dumps(order).encode())
 
     async def delete(self, path: str) -> Any:
-        """Cancel an order. Raises Setback."""
+        """Cancel an order. Raises Setback and Over."""
         return await self._call("DELETE", path)
 
     async def rest(self, seconds: float) -> None:
@@ -85,43 +91,34 @@ class Client:
         raise Over
 
     async def _call(self, method: str, path: str, body: bytes = b"") -> Any:
-        """Send until it is not a 429; each makes the whole bot wait for as long as Retry-After says."""
+        """Send a request until the reply is not a 429, and return what the reply says."""
+        is_order = method != "GET"
         with self.tally.waiting(method):
             while True:
                 await self.rest(self._not_before - self._system.now())
-                reply = await self._send(method, PREFIX + path, body)
+                headers = {"Content-Type": "application/json", **self._headers(method, path, body)}
+                try:
+                    async with self._session.request(
+                        method, PREFIX + path, data=body, headers=headers
+                    ) as reply:
+                        text = await reply.text()
+                except (aiohttp.ClientError, TimeoutError) as error:
+                    self.tally.unknown_orders += is_order
+                    raise Setback(type(error).__name__) from error
                 if reply.status != HTTPStatus.TOO_MANY_REQUESTS:
-                    return await self._take(method, reply)
-                self._hold_back(float(reply.headers.get("Retry-After", "1")))
-
-    async def _send(self, method: str, target: str, body: bytes) -> aiohttp.ClientResponse:
-        """Make one request, and read the whole reply."""
-        headers = {"Content-Type": "application/json", **self._headers(method, target, body)}
-        try:
-            async with self._session.request(method, target, data=body, headers=headers) as reply:
-                await reply.read()
-                return reply
-        except (aiohttp.ClientError, TimeoutError) as error:
-            self.tally.unknown_orders += method != "GET"
-            raise Setback(type(error).__name__) from error
-
-    async def _take(self, method: str, reply: aiohttp.ClientResponse) -> Any:
-        """Return what the exchange says, or raise Setback where it says no."""
+                    break
+                # Each 429 makes the whole bot wait, for as long as it says.
+                self.tally.limited += 1
+                retry_after = float(reply.headers.get("Retry-After", "1"))
+                self._not_before = max(self._not_before, self._system.now() + retry_after)
         self.tally.accepted += reply.ok
-        self.tally.unknown_orders += method != "GET" and _is_unknown(reply)
         if not reply.ok:
+            # Sealgate says whether an order may have been executed; else a 5xx means that it may.
+            outcome = reply.headers.get("X-Gateway-Outcome")
+            is_unknown = outcome == "unknown" if outcome else reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            self.tally.unknown_orders += is_order and is_unknown
             raise Setback(f"{method} was answered {reply.status}")
-        return await reply.json()
-
-    def _hold_back(self, seconds: float) -> None:
-        self.tally.limited += 1
-        self._not_before = max(self._not_before, self._system.now() + seconds)
-
-
-def _is_unknown(reply: aiohttp.ClientResponse) -> bool:
-    """Whether an order may or may not have been executed. Sealgate says so; else a 5xx means it."""
-    outcome = reply.headers.get("X-Gateway-Outcome")
-    return outcome == "unknown" if outcome else reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return json.loads(text)
 
 
 async def quick(client: Client) -> None:
@@ -171,3 +168,45 @@ BOTS = {
     "flood": Bot(flood, "8 reads at once", weight=1, at_once=8),
     "cancel": Bot(cancel, "cancels orders", weight=2),
 }
+
+
+@asynccontextmanager
+async def playing(
+    base_url: str, headers_of: Callable[[str], Headers], system: System
+) -> AsyncIterator[Mapping[str, Tally]]:
+    """Run the four bots until the block ends, each with a client of its own; yield what they count.
+
+    At the end each bot still gets the answers that it waits for.
+    """
+    over = asyncio.Event()
+    async with AsyncExitStack() as sessions:
+        clients = {}
+        for name in BOTS:
+            # The gateway passes the name on, so that the exchange's journal has it.
+            session = aiohttp.ClientSession(base_url, headers={"User-Agent": name})
+            await sessions.enter_async_context(session)
+            clients[name] = Client(session, headers_of(name), system, over)
+        tasks = [
+            asyncio.create_task(_play(bot, clients[name]))
+            for name, bot in BOTS.items()
+            for _ in range(bot.at_once)
+        ]
+        try:
+            yield {name: client.tally for name, client in clients.items()}
+        finally:
+            over.set()
+            done, late = await asyncio.wait(tasks, timeout=_FINISH_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+            for task in done:
+                task.result()  # a bot that failed is a fault of the demo
+
+
+async def _play(bot: Bot, client: Client) -> None:
+    """Run a bot until it is over; after a setback it begins anew."""
+    with suppress(Over):
+        while True:
+            with suppress(Setback):
+                await bot.run(client)
+            await client.rest(_AFTER_SETBACK_S)

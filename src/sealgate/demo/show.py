@@ -1,213 +1,190 @@
-"""The demo from start to end: set the stage, let both teams play, watch, and tell how it went."""
+"""The demo from start to end: run both exchanges, the gateway and the bots, show them, tell how it went."""
 
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
-from functools import partial
 
-import aiohttp
 import click
-from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
-from sealgate.demo.bots import BOTS
-from sealgate.demo.scene import Picture, Scene, Side, on_its_own, playing, through_sealgate
-from sealgate.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, SKEW_MS, Ports, Stage, staged
-from sealgate.demo.tally import DemoKey, Gateway, Journal, Summary, Tally, figures, in_a_sentence, rows
+from sealgate.config.load import config_of
+from sealgate.demo.bots import BOTS, playing, signed_by, with_token
+from sealgate.demo.tally import Count, Summary, Tally, Team, figures, whole_windows
+from sealgate.demo.views import Picture, contrast, live, plain
 from sealgate.machine.loop import stop_event
-from sealgate.machine.system import System
+from sealgate.machine.process import StartError
+from sealgate.machine.system import System, random_token
+from sealgate.machine.terminal import plain_cause
+from sealgate.observe.log import configure_log
+from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
+from sealgate.server.gateway import Gateway
+from sealgate.server.serving import running_with_admin
 
-GUEST = "you"  # a bot of the user's own, for the curl line
-THROUGH, ALONE = "through Sealgate", "each on its own"
-CAPTION = "Each try that met a 429 counts; a wait lasts until the request is answered."
+# The exchange's clock is ahead of this machine's, as clocks are; within recv_window, so that bots on their
+# own live with it.
+EXCHANGE = SandboxSettings(limit_requests=20, limit_window_s=1, skew_ms=1500)
+_HOST = "127.0.0.1"
+_GUEST = "you"  # a bot of the user's own, for the curl line
+_TOKEN_LENGTH = 16  # 96 bits, for as long as the demo runs; so that the curl line fits on a line
 _LIVE_S, _PLAIN_S = 0.25, 1.0
 
 
-def print_addresses(console: Console, stage: Stage) -> None:
-    """Print where everything is, and a line to try."""
-    host = stage.bots_url.removeprefix("http://")
-    lines = (
-        f"Four bots share one API key and its limit of {LIMIT_REQUESTS} requests in {LIMIT_WINDOW_S} s.",
-        f"The exchange's clock is {SKEW_MS / 1000:g} s off, as some are.",
-        f"  bots      {stage.bots_url}",
-        f"  live page {stage.admin_url}/",
-        f"  metrics   {stage.admin_url}/metrics",
-        f"  exchange  {stage.exchange.base_url}/openapi.json",
-        "Try it, while it runs (the gateway signs it):",
-        f"  curl http://{GUEST}:{stage.tokens[GUEST]}@{host}/v1/trade/symbols/list",
-        "",
-    )
-    for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+async def show(
+    seconds: float | None, *, port: int, admin_port: int, sandbox_port: int, as_json: bool
+) -> None:
+    """Run the demo for so many seconds, or until a signal; port 0 is any free one.
 
-
-def live(picture: Picture) -> Group:
-    """Return the live view."""
-    table = _table("bot")
-    table.add_column("does", style="dim", no_wrap=True)
-    for title in ("requests", "accepted", "429s", "wait p50", "max"):
-        table.add_column(title, justify="right", no_wrap=True)
-    weights = "weights " + ":".join(str(bot.weight) for bot in BOTS.values())
-    for title, about, column in ((THROUGH, weights, picture.through), (ALONE, "", picture.alone)):
-        table.add_section()
-        table.add_row(Text(title, style="bold"), about)
-        for row in _rows(column.tallies):
-            table.add_row(*row)
-    # A short last line, so that the ^C that a terminal echoes does not wrap.
-    caption, end = Text(CAPTION, style="dim"), Text("Ctrl-C ends it", style="dim")
-    return Group(_state_line(picture), table, caption, end)
-
-
-def _table(first: str) -> Table:
-    """Return a table that fits into 80 columns; its first column's title is given."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    table.add_column(first, no_wrap=True)
-    return table
-
-
-def _rows(tallies: Mapping[str, Tally]) -> Iterator[tuple[str | Text, ...]]:
-    for name, tally in tallies.items():
-        yield (
-            f"  {name}",
-            BOTS[name].does,
-            str(tally.requests),
-            str(tally.accepted),
-            Text(str(tally.limited), style="red" if tally.limited else ""),
-            _seconds(tally.usual_wait_s),
-            _seconds(tally.longest_wait_s),
-        )
-
-
-def _state_line(picture: Picture) -> Text:
-    key = picture.key
-    line = Text(f"{picture.elapsed_s:4.0f} s   ")
-    line.append(f"key paused {key.pause_s:.2f} s", style="yellow" if key.pause_s else "")
-    line.append(f"   requests waiting {key.waiting:<3}   {_clock(key)}")
-    return line
-
-
-def plain(picture: Picture) -> str:
-    """Return one line for a log."""
-    key, through, alone = picture.key, picture.through.count, picture.alone.count
-    return (
-        f"{picture.elapsed_s:4.0f} s  accepted {through.accepted}  429s {through.limited}"
-        f"  pause {key.pause_s:.2f} s  waiting {key.waiting}  {_clock(key)}"
-        f"  | on its own: accepted {alone.accepted}  429s {alone.limited}"
-    )
-
-
-def _clock(key: DemoKey) -> str:
-    if key.offset_s is None or key.error_s is None:
-        return "clock not synced yet"
-    return f"clock {key.offset_s * 1000:+.1f} ms \u00b1 {key.error_s * 1000:.1f} ms"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def print_summary(console: Console, summary: Summary) -> None:
-    """Print the contrast as a table."""
-    table = _table(f"four bots, {summary.seconds:.1f} s")
-    for title in (THROUGH, ALONE):
-        table.add_column(title, justify="right", min_width=18)
-    for row in rows(summary):
-        table.add_row(*row)
-    console.print(table, Text(), Text(in_a_sentence(summary)), sep="\n")
-
-
-def summary_json(summary: Summary) -> str:
-    """Return the contrast for programs."""
-    return json.dumps(asdict(summary))
-
-
-async def show(ports: Ports, seconds: float | None, *, as_json: bool) -> None:
-    """Run the demo for so many seconds, or until a signal. Raises ChildError."""
+    Raises StartError for a port that cannot be had.
+    """
+    _try_ports({"--port": port, "--admin-port": admin_port, "--sandbox-port": sandbox_port})
+    system = System()
+    configure_log("error", "console", system.wall)
     stop = stop_event(ends_on_hangup=True)
     console = Console(stderr=as_json)
-    weights = {name: bot.weight for name, bot in BOTS.items()}
-    async with staged(ports, {**weights, GUEST: 1}) as stage:
-        print_addresses(console, stage)
-        summary = await _play(stage, console, partial(_until_end, stop, seconds, stage))
-    if as_json:
-        click.echo(summary_json(summary))
-    else:
-        print_summary(console, summary)
-
-
-async def _until_end(stop: asyncio.Event, seconds: float | None, stage: Stage) -> None:
-    """Return after the time or a signal. Raises ChildError where a program ends before."""
-    stopped = asyncio.create_task(stop.wait())
-    ends = [asyncio.create_task(child.ends()) for child in stage.children]
-    try:
-        await asyncio.wait([stopped, *ends], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for end in ends:
-            if end.done() and not stop.is_set():
-                end.result()
-    finally:
-        for task in (stopped, *ends):
-            task.cancel()
-
-
-async def _play(stage: Stage, console: Console, until_end: Callable[[], Awaitable[None]]) -> Summary:
-    system = System()
+    tokens = {name: random_token()[:_TOKEN_LENGTH] for name in (*BOTS, _GUEST)}
     async with (
-        aiohttp.ClientSession() as session,
-        playing(stage.bots_url, through_sealgate(stage.tokens), system) as through,
-        playing(stage.other.base_url, on_its_own(stage.other, system), system) as alone,
+        running_sandbox(EXCHANGE, listen=(_HOST, sandbox_port)) as exchange,
+        running_sandbox(EXCHANGE) as other,
+        _running_gateway(exchange, port, admin_port, tokens) as (gateway, admin_url),
     ):
-        scene = Scene(
-            system=system,
-            started=system.now(),
-            started_wall_s=system.wall(),
-            gateway=Gateway(session, stage.admin_url),
-            through=Side(through, Journal(session, stage.exchange.base_url, LIMIT_WINDOW_S)),
-            alone=Side(alone, Journal(session, stage.other.base_url, LIMIT_WINDOW_S)),
-        )
-        async with _shown(scene, console):
-            await until_end()
-        # The exchanges' counts end here; the bots still get the answers that they wait for.
-        last = await scene.picture()
-    return _summary(last)
+        (bots_url,) = gateway.listeners.urls
+        _print_addresses(console, bots_url, admin_url, exchange.base_url, tokens[_GUEST])
+        signed = signed_by(other.api_key, other.api_secret, system)
+        async with (
+            playing(bots_url, lambda name: with_token(tokens[name]), system) as through,
+            playing(other.base_url, lambda _name: signed, system) as alone,
+        ):
+            scene = _Scene(system, gateway, (exchange, other), (through, alone))
+            await _show_until(stop, seconds, scene, console)
+            # The exchanges' counts end here; the bots still get the answers that they wait for.
+            last, windows = scene.picture(), scene.windows()
+    ours, theirs = (figures(team, windows, EXCHANGE.limit_window_s) for team in (last.through, last.alone))
+    ran_s = round(last.elapsed_s, 3)
+    summary = Summary(ran_s, EXCHANGE.limit_requests, EXCHANGE.limit_window_s, ours, theirs)
+    if as_json:
+        click.echo(json.dumps(asdict(summary)))
+    else:
+        console.print(contrast(summary))
 
 
-def _summary(last: Picture) -> Summary:
-    through, alone = (
-        figures(column.count, last.windows, LIMIT_WINDOW_S, column.tallies)
-        for column in (last.through, last.alone)
-    )
-    return Summary(round(last.elapsed_s, 3), LIMIT_REQUESTS, LIMIT_WINDOW_S, through, alone)
+def _try_ports(options: Mapping[str, int]) -> None:
+    """Listen at all of these ports for a moment. Raises StartError, which names the demo's own option."""
+    with ExitStack() as held:
+        for option, port in options.items():
+            try:
+                held.enter_context(socket.create_server((_HOST, port)))
+            except OSError as error:
+                raise StartError(
+                    f"cannot listen on {_HOST}:{port}: {plain_cause(error)}; choose another {option}"
+                ) from None
 
 
 @asynccontextmanager
-async def _shown(scene: Scene, console: Console) -> AsyncIterator[None]:
-    """Show the scene until the block ends: live on a terminal, else in lines."""
+async def _running_gateway(
+    exchange: Sandbox, port: int, admin_port: int, tokens: Mapping[str, str]
+) -> AsyncIterator[tuple[Gateway, str]]:
+    """Run the gateway for bots with these tokens, whatever the user's own settings are."""
+    weights = {name: bot.weight for name, bot in BOTS.items()}
+    config = config_of(
+        {
+            "base_url": exchange.base_url,
+            "listen": {"tcp": f"{_HOST}:{port}", "drain": 0},
+            # The default place of the admin socket is the real gateway's.
+            "admin": {"tcp": f"{_HOST}:{admin_port}", "unix": "off"},
+            "keys": {"main": {"api_key": exchange.api_key, "secret": "env:SECRET"}},
+            "bots": {name: {"token": f"env:{name}", "weight": weights.get(name, 1)} for name in tokens},
+        }
+    )
+    environ = {"SECRET": exchange.api_secret, **tokens}
+    async with running_with_admin(config, environ=environ) as (gateway, admin):
+        yield gateway, f"http://{admin}"
+
+
+def _print_addresses(
+    console: Console, bots_url: str, admin_url: str, exchange_url: str, guest_token: str
+) -> None:
+    """Print where everything is, and a line to try."""
+    window = f"{EXCHANGE.limit_requests} requests in {EXCHANGE.limit_window_s:g} s"
+    for line in (
+        f"Four bots share one API key and its limit of {window}.",
+        f"The exchange's clock is {EXCHANGE.skew_ms / 1000:g} s off, as some are.",
+        f"  bots      {bots_url}",
+        f"  live page {admin_url}/",
+        f"  metrics   {admin_url}/metrics",
+        f"  exchange  {exchange_url}/openapi.json",
+        "Try it, while it runs (the gateway signs it):",
+        f"  curl http://{_GUEST}:{guest_token}@{bots_url.removeprefix('http://')}/v1/trade/symbols/list",
+        "",
+    ):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Scene:
+    """What the pictures are taken of: the gateway, and the teams at their exchanges."""
+
+    def __init__(
+        self,
+        system: System,
+        gateway: Gateway,
+        exchanges: Sequence[Sandbox],
+        tallies: Sequence[Mapping[str, Tally]],
+    ) -> None:
+        self.system = system
+        self.started = system.now()
+        self._started_wall_s = system.wall()
+        self._gateway = gateway
+        self._exchanges = exchanges
+        self._teams = [Team(counted, Count(EXCHANGE.limit_window_s)) for counted in tallies]
+
+    def windows(self) -> range:
+        """Return the windows of the limit that lie between the start and now."""
+        return whole_windows(self._started_wall_s, self.system.wall(), EXCHANGE.limit_window_s)
+
+    def picture(self) -> Picture:
+        """Return the state of everything."""
+        for sandbox, team in zip(self._exchanges, self._teams, strict=True):
+            team.count.add(sandbox.exchange.journal.newer(team.count.last))
+        status = self._gateway.status()
+        (key,) = status.keys
+        return Picture(
+            self.system.now() - self.started,
+            key.pause_s,
+            sum(key.waiting.values()),
+            status.clock.offset_s,
+            status.clock.error_s,
+            *self._teams,
+        )
+
+
+async def _show_until(stop: asyncio.Event, seconds: float | None, scene: _Scene, console: Console) -> None:
+    """Show the scene until the time is up or `stop` is set: live on a terminal, else in lines."""
     is_live = console.is_terminal and not console.is_dumb_terminal
     showing = asyncio.create_task((_show_live if is_live else _show_lines)(scene, console))
+    stopped = asyncio.create_task(stop.wait())
     try:
-        yield
+        await asyncio.wait((stopped, showing), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        stopped.cancel()
         showing.cancel()
         with suppress(asyncio.CancelledError):
             await showing
 
 
-async def _show_live(scene: Scene, console: Console) -> None:
+async def _show_live(scene: _Scene, console: Console) -> None:
     with Live(console=console, auto_refresh=False, transient=True) as view:
         while True:
-            view.update(live(await scene.picture()), refresh=True)
+            view.update(live(scene.picture()), refresh=True)
             await scene.system.sleep(_LIVE_S)
 
 
-async def _show_lines(scene: Scene, console: Console) -> None:
+async def _show_lines(scene: _Scene, console: Console) -> None:
     for number in itertools.count(1):
         # Counted from the start, so that no second is skipped however long a line takes.
         await scene.system.sleep(scene.started + number * _PLAIN_S - scene.system.now())
-        line = plain(await scene.picture())
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(plain(scene.picture()), markup=False, highlight=False, soft_wrap=True)

@@ -1,19 +1,18 @@
-"""What the bots count, what journals and status say, and the contrast at the end."""
+"""What the bots count, what the exchanges' journals say, and the contrast at the end."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
-import aiohttp
+if TYPE_CHECKING:
+    from sealgate.sandbox.journal import Receipt
 
-_RECENT = 1000
+_RECENT_WAITS = 1000
 _UNSIGNED = "/v1/trade/time"
-_LEARNING_S = 10.0  # with the demo's limit
-# The bot named cancel waits for its orders, too; the longest wait of a cancel has a row of its own.
-_ALSO = {"cancel": " (orders too)"}
+_LEARNING_S = 10.0  # how long it takes to learn the demo's limit
 
 
 class Tally:
@@ -30,26 +29,24 @@ class Tally:
         self.longest_cancel_s = 0.0
         self._now = now
         self._longest_s = 0.0
-        self._recent: deque[float] = deque(maxlen=_RECENT)
-        self._open: list[float] = []
+        self._recent: deque[float] = deque(maxlen=_RECENT_WAITS)
+        self._unanswered: list[float] = []
 
     @contextmanager
     def waiting(self, method: str) -> Iterator[None]:
         """Count a request, and the time that the block takes as its wait."""
         asked = self._now()
         self.requests += 1
-        self._open.append(asked)
+        self._unanswered.append(asked)
         try:
             yield
         finally:
-            self._open.remove(asked)
-            self._note(method, self._now() - asked)
-
-    def _note(self, method: str, seconds: float) -> None:
-        self._recent.append(seconds)
-        self._longest_s = max(self._longest_s, seconds)
-        if method == "DELETE":
-            self.longest_cancel_s = max(self.longest_cancel_s, seconds)
+            self._unanswered.remove(asked)
+            seconds = self._now() - asked
+            self._recent.append(seconds)
+            self._longest_s = max(self._longest_s, seconds)
+            if method == "DELETE":
+                self.longest_cancel_s = max(self.longest_cancel_s, seconds)
 
     @property
     def usual_wait_s(self) -> float:
@@ -58,86 +55,45 @@ class Tally:
 
     @property
     def longest_wait_s(self) -> float:
-        """The longest wait, one that still lasts included."""
+        """The longest wait; one that still lasts counts as well."""
         now = self._now()
-        return max(self._longest_s, *(now - asked for asked in self._open), 0.0)
+        return max(self._longest_s, *(now - asked for asked in self._unanswered), 0.0)
 
 
-class Journal:
-    """Counts the signed requests that one exchange received, by its own journal.
+class Count:
+    """The signed requests that one exchange received, by its own journal.
 
-    `by_window` are those accepted, by the number of their window of `window_s`, counted from 1970.
+    `by_window` are those accepted, by the number of their window of `window_s` seconds, counted from 1970.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, base_url: str, window_s: float) -> None:
+    def __init__(self, window_s: float) -> None:
         self.limited = 0
         self.by_window: Counter[int] = Counter()
+        self.last = 0
         self._window_ms = window_s * 1000
-        self._session = session
-        self._url = f"{base_url}/_sandbox/journal"
-        self._last = 0
 
-    async def read(self) -> None:
-        """Count what is new; what cannot be read stays as it was."""
-        with suppress(aiohttp.ClientError, TimeoutError):
-            async with self._session.get(self._url, params={"since": self._last}) as reply:
-                for entry in (await reply.json())["entries"]:
-                    if entry["verdict"] == "pending":
-                        return  # and count it next time
-                    self._count(entry)
+    @property
+    def accepted(self) -> int:
+        """How many were accepted."""
+        return self.by_window.total()
 
-    def _count(self, entry: dict[str, Any]) -> None:
-        self._last = entry["n"]
-        if entry["target"] != _UNSIGNED:
-            self.by_window[int(entry["at_ms"] // self._window_ms)] += entry["executed"]
-            self.limited += entry["verdict"] == "rate_limited"
+    def add(self, receipts: "Iterable[Receipt]") -> None:
+        """Count those up to the first that is still being answered; `last` is the number of the last one."""
+        for receipt in receipts:
+            if receipt.verdict == "pending":
+                return
+            self.last = receipt.n
+            if receipt.request.path != _UNSIGNED:
+                self.by_window[int(receipt.now.wall_ms // self._window_ms)] += receipt.executed
+                self.limited += receipt.verdict == "rate_limited"
 
 
 @dataclass(frozen=True, slots=True)
-class DemoKey:
-    """The key and the clock as the gateway sees them. The clock is None until it is synced."""
+class Team:
+    """The four bots on one way to the exchange: what they counted, and what its journal says."""
 
-    pause_s: float = 0.0
-    waiting: int = 0
-    offset_s: float | None = None
-    error_s: float | None = None
-
-
-class Gateway:
-    """Reads the gateway's status."""
-
-    def __init__(self, session: aiohttp.ClientSession, admin_url: str) -> None:
-        self.key = DemoKey()
-        self._session = session
-        self._url = f"{admin_url}/status.json"
-
-    async def read(self) -> None:
-        """Take the state of now; what cannot be read stays as it was."""
-        with suppress(aiohttp.ClientError, TimeoutError):
-            async with self._session.get(self._url) as reply:
-                self.key = _demo_key(await reply.json())
-
-
-def _demo_key(status: dict[str, Any]) -> DemoKey:
-    key, clock = status["keys"][0], status["clock"]
-    return DemoKey(key["pause_s"], sum(key["waiting"].values()), clock["offset_s"], clock["error_s"])
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """What an exchange's journal says of the signed requests it received.
-
-    `by_window` are those accepted by the number of their window, counted from 1970.
-    """
-
-    accepted: int
-    limited: int
-    by_window: Mapping[int, int] = field(default_factory=dict)
-
-
-def whole_windows(started_s: float, ended_s: float, window_s: float) -> range:
-    """Return the windows that lie within this time whole, but not the first one that began before it."""
-    return range(int(started_s // window_s) + 1, int(ended_s // window_s))
+    tallies: Mapping[str, Tally]
+    count: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,28 +116,32 @@ class Figures:
     limited_per_1000_accepted: float | None
     accepted_per_s: float | None
     unknown_orders: int
-    waits: Mapping[str, Waits]
+    waits: Mapping[str, Waits] = field(default_factory=dict)
 
 
-def figures(count: Count, windows: range, window_s: float, tallies: Mapping[str, Tally]) -> Figures:
-    """Put one team's figures together.
+def whole_windows(started_s: float, ended_s: float, window_s: float) -> range:
+    """Return the windows that lie wholly within this time.
 
-    Requests accepted per second are taken over whole windows of the limit, the same ones for both teams. The
-    window in which the bots started is left out: who fills it at its end would seem to exceed the limit.
+    The one in which the bots started is left out: if they fill it at its end, they seem to exceed the limit.
     """
-    in_windows = sum(count.by_window.get(window, 0) for window in windows)
+    return range(int(started_s // window_s) + 1, int(ended_s // window_s))
+
+
+def figures(team: Team, windows: range, window_s: float) -> Figures:
+    """Return a team's figures. The rate is taken over `windows`, which are the same for both teams."""
+    count, tallies = team.count, team.tallies.values()
+    in_windows = sum(count.by_window[window] for window in windows)
     return Figures(
-        longest_cancel_s=round(max(bot.longest_cancel_s for bot in tallies.values()), 3),
+        longest_cancel_s=round(max(bot.longest_cancel_s for bot in tallies), 3),
         limited=count.limited,
         limited_per_1000_accepted=round(count.limited / count.accepted * 1000, 1) if count.accepted else None,
         accepted_per_s=round(in_windows / (len(windows) * window_s), 2) if windows else None,
-        unknown_orders=sum(bot.unknown_orders for bot in tallies.values()),
-        waits={name: _waits(tally) for name, tally in tallies.items()},
+        unknown_orders=sum(bot.unknown_orders for bot in tallies),
+        waits={
+            name: Waits(round(bot.usual_wait_s, 3), round(bot.longest_wait_s, 3))
+            for name, bot in team.tallies.items()
+        },
     )
-
-
-def _waits(tally: Tally) -> Waits:
-    return Waits(round(tally.usual_wait_s, 3), round(tally.longest_wait_s, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,27 +160,22 @@ class Summary:
         return self.limit_requests / self.limit_window_s
 
 
-# The rows of the table that people read; those of each bot's waits follow.
-_ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
-    ("longest wait of a cancel", lambda of: f"{of.longest_cancel_s:.2f} s"),
-    ("429s from the exchange", lambda of: str(of.limited)),
-    ("429s per 1000 accepted", lambda of: _or_dash(of.limited_per_1000_accepted, "{:.0f}")),
-    ("accepted/s, of {allowed:.1f} allowed", lambda of: _or_dash(of.accepted_per_s, "{:.1f}")),
-    ("orders of unknown fate", lambda of: str(of.unknown_orders)),
-)
-
-
 def rows(summary: Summary) -> Iterator[tuple[str, str, str]]:
     """Yield label, figure through Sealgate and figure without."""
-    ours, theirs = summary.through_sealgate, summary.on_its_own
-    for label, text_of in _ROWS:
-        yield label.format(allowed=summary.allowed_per_s), text_of(ours), text_of(theirs)
-    for name in ours.waits:
-        yield (
-            f"waits of {name}{_ALSO.get(name, '')}, p50 / max",
-            _both(ours.waits[name]),
-            _both(theirs.waits[name]),
-        )
+
+    def row(label: str, text_of: Callable[[Figures], str]) -> tuple[str, str, str]:
+        return label, text_of(summary.through_sealgate), text_of(summary.on_its_own)
+
+    yield row("longest wait of a cancel", lambda of: f"{of.longest_cancel_s:.2f} s")
+    yield row("429s from the exchange", lambda of: str(of.limited))
+    yield row("429s per 1000 accepted", lambda of: _or_dash(of.limited_per_1000_accepted, "{:.0f}"))
+    allowed = f"accepted/s, of {summary.allowed_per_s:.1f} allowed"
+    yield row(allowed, lambda of: _or_dash(of.accepted_per_s, "{:.1f}"))
+    yield row("orders of unknown fate", lambda of: str(of.unknown_orders))
+    for name, ours in summary.through_sealgate.waits.items():
+        # The bot named cancel waits for its orders, too; the longest wait of a cancel has a row of its own.
+        label = f"waits of {name}{' (orders too)' if name == 'cancel' else ''}, p50 / max"
+        yield label, _both(ours), _both(summary.on_its_own.waits[name])
 
 
 def _both(waits: Waits) -> str:
@@ -236,17 +191,18 @@ def in_a_sentence(summary: Summary) -> str:
     ours, theirs = summary.through_sealgate, summary.on_its_own
     cancels = _compared(ours.longest_cancel_s, theirs.longest_cancel_s, ("shorter", "longer", "the same"))
     limited = _compared(ours.limited, theirs.limited, ("fewer", "more", "as many"))
+    use = ""
+    if ours.accepted_per_s is not None and theirs.accepted_per_s is not None:
+        allowed = summary.allowed_per_s
+        use = f", and {ours.accepted_per_s / allowed:.0%} of the limit was used"
+        use += f" (against {theirs.accepted_per_s / allowed:.0%})"
+    is_short = summary.seconds < _LEARNING_S
+    hint = " In so short a run it had hardly learned the limit: --seconds 20 shows more." if is_short else ""
     return (
         f"Through Sealgate the longest wait of a cancel was {cancels}"
         f" ({ours.longest_cancel_s:.2f} s against {theirs.longest_cancel_s:.2f} s), the 429s were {limited}"
-        f" ({ours.limited} against {theirs.limited}){_use(summary)}.{_hint(summary)}"
+        f" ({ours.limited} against {theirs.limited}){use}.{hint}"
     )
-
-
-def _hint(summary: Summary) -> str:
-    """Return what a short run does not show."""
-    is_short = summary.seconds < _LEARNING_S
-    return " In so short a run it had hardly learned the limit: --seconds 20 shows more." if is_short else ""
 
 
 def _compared(ours: float, theirs: float, words: tuple[str, str, str]) -> str:
@@ -254,10 +210,3 @@ def _compared(ours: float, theirs: float, words: tuple[str, str, str]) -> str:
     if ours == theirs:
         return same
     return less if ours < theirs else more
-
-
-def _use(summary: Summary) -> str:
-    """Return how much of the limit was used, where the run was long enough to tell."""
-    rates = (summary.through_sealgate.accepted_per_s, summary.on_its_own.accepted_per_s)
-    ours, theirs = ("" if rate is None else f"{rate / summary.allowed_per_s:.0%}" for rate in rates)
-    return f", and {ours} of the limit was used (against {theirs})" if ours and theirs else ""

@@ -89,8 +89,11 @@ class Journal:
         self._receipts.clear()
         return self._last
 
+    def newer(self, number: int) -> list[Receipt]:
+        """Return the lines with a higher number."""
+        wanted = min(self._last - number, len(self._receipts))
+        return list(islice(reversed(self._receipts), max(wanted, 0)))[::-1]
+
     def since(self, call: Call[JournalQuery]) -> JournalReply:
         """Read what was received, with verdicts: the lines with a number above `since`."""
-        wanted = min(self._last - call.input.since, len(self._receipts))
-        newest = islice(reversed(self._receipts), max(wanted, 0))
-        return JournalReply(entries=[receipt.entry() for receipt in newest][::-1])
+        return JournalReply(entries=[receipt.entry() for receipt in self.newer(call.input.since)])

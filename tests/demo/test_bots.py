@@ -9,10 +9,8 @@ from aiohttp import web
 from pytest_aiohttp import AiohttpRawServer
 
 from rig import oracle
-from sealgate.config.venues import default_venue
 from sealgate.demo.bots import Client, Over, Setback, signed_by, with_token
 from sealgate.machine.system import System
-from sealgate.venues.scheme import KeyMaterial
 
 SECRET = b"correct-horse-battery-staple"
 ORDER = {"symbol": "BTC"}
@@ -69,13 +67,11 @@ async def test_through_sealgate_a_bot_sends_its_token_and_plain_http(bench: Benc
 
 
 def test_on_its_own_a_bot_signs_by_the_hosts_clock() -> None:
-    sealer = default_venue().sealer(KeyMaterial("ak-1", bytearray(SECRET)))
-    headers_of = signed_by(sealer, StillHost())
     stamp, body = b"1790000000500", b'{"a": 1}'
-    assert headers_of("POST", "/v1/trade/order?x=1", body) == {
+    assert signed_by("ak-1", SECRET.decode(), StillHost())("POST", "/order", body) == {
         "X-SERVICE-APIKEY": "ak-1",
         "X-SERVICE-TIMESTAMP": stamp.decode(),
-        "X-SERVICE-SIGNATURE": oracle.signature(SECRET, stamp, b"POST", b"/v1/trade/order?x=1", body),
+        "X-SERVICE-SIGNATURE": oracle.signature(SECRET, stamp, b"POST", b"/v1/trade/order", body),
     }
 
 
