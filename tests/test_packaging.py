@@ -229,7 +229,7 @@ def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
     # Ours, and that of the plots of the live page.
     assert {name for name in names if name.startswith(f"{info}/licenses/")} == {
         f"{info}/licenses/LICENSE",
-        f"{info}/licenses/src/sealgate/admin/page/vendor/LICENSE",
+        f"{info}/licenses/src/sealgate/observe/page/vendor/LICENSE",
     }
     addresses = PROJECT["project"].get("urls", {})
     assert metadata.count("Project-URL: ") == len(addresses)

@@ -37,6 +37,14 @@ async def asked() -> AsyncIterator[tuple[UpstreamConnection, asyncio.Task[Answer
         yield connection, task
 
 
+def lose(connection: UpstreamConnection) -> None:
+    """Let the loop say that the connection is lost."""
+    transport = connection.transport
+    assert transport is not None
+    connection.connection_lost(None)
+    transport.abort()
+
+
 async def turns_until(task: asyncio.Task[Answer | Failure]) -> int:
     turns = 0
     while not task.done():
@@ -60,7 +68,7 @@ async def test_others_have_their_turns_while_tiny_chunks_are_read(raw: bytes, le
 async def test_a_reply_that_came_whole_is_whole_though_its_connection_is_lost() -> None:
     async with asked() as (connection, task):
         connection.data_received(CRUMBS)
-        connection.connection_lost(None)
+        lose(connection)
         await turns_until(task)
         answer = task.result()
         assert isinstance(answer, Answer)
@@ -70,7 +78,7 @@ async def test_a_reply_that_came_whole_is_whole_though_its_connection_is_lost() 
 async def test_one_that_was_cut_is_no_reply() -> None:
     async with asked() as (connection, task):
         connection.data_received(CRUMBS[:-1])
-        connection.connection_lost(None)
+        lose(connection)
         await turns_until(task)
         assert isinstance(task.result(), Failure)
 

@@ -6,10 +6,9 @@ import ssl
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import aiohttp
 import pytest
-from aiohttp.connector import Connection
 
 from exchange.test_warm_connections import ask, connections_to
 from rig.acts import say_and_close
@@ -18,6 +17,7 @@ from rig.station import Station
 from rig.tls import Authority
 from rig.upstream import running_upstream, say
 from rig.wire import PATIENCE_S, chunked, let_pass
+from sealgate.exchange.connection import UpstreamConnection
 from sealgate.exchange.destination import Destination
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.exchange.pool import Upstream
@@ -100,20 +100,20 @@ async def test_no_tls_on_that_port() -> None:
     assert f"cannot connect to 127.0.0.1:{port}: it does not speak TLS as expected" in failure.detail
 
 
-async def test_a_connection_that_is_dead_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_that_is_dead_when_it_is_there() -> None:
     """The end of it came before anybody could use it."""
-    connect = aiohttp.TCPConnector.connect
+    loop = asyncio.get_running_loop()
+    connect = loop.create_connection
 
-    async def connect_and_rest(*arguments: Any) -> Connection:
-        connection = await connect(*arguments)
+    async def connect_and_rest(*arguments: Any, **more: Any) -> tuple[asyncio.Transport, UpstreamConnection]:
+        transport, connection = await connect(*arguments, **more)
         async with asyncio.timeout(PATIENCE_S):
             while connection.transport is not None:
                 await let_pass(0)
-        return connection
+        return transport, connection
 
-    monkeypatch.setattr(aiohttp.TCPConnector, "connect", connect_and_rest)
     server, port = await port_of()
-    with closing(server):
+    with closing(server), patch.object(loop, "create_connection", connect_and_rest):
         failure = await failure_at(f"http://127.0.0.1:{port}")
     assert failure.detail == "the connection was closed at once"
 

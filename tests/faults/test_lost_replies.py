@@ -265,7 +265,6 @@ async def test_a_name_that_cannot_be_looked_up_at_first(
     named = Named(port=upstream.port)
     async with running_station(named, upstream={"warm": False}) as station:
         dns(2)
-        station.gateway.generation.upstream._connector.clear_dns_cache()
         answer = await station.ask(message)
         assert told(answer) == (200, "done", None)
         assert len(upstream.received) == 1

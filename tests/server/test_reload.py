@@ -266,7 +266,7 @@ async def test_what_is_under_way_ends_on_the_old_connections(site: Site) -> None
         go.set()
         assert (await bot.reply(b"POST")).status == 200
         assert (await bot.ask(ORDER)).status == 200  # the same bot's next one goes the new way
-        await site.station.until(lambda: old._connector.closed)
+        await site.station.until(lambda: old.is_closed)
         assert len(other.received) == 3
         assert len(site.upstream.received) == 1
         site.base_url = site.upstream.base_url

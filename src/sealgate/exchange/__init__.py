@@ -9,7 +9,7 @@ refused_reads     why a read that needs no key is refused
 Shell:
 kept_clock    the time as the pipeline reads it
 clock_keeper  asks `/time` again and again
-destination   address, TLS, and faults of connections in words
+destination   its address, opening a connection to it, and faults in words
 pool          the connections
 connection    one connection: one request at a time
 answer        the reply, held or streamed

@@ -1,16 +1,14 @@
-"""One connection to the upstream: one request at a time, its reply read by http/parser.py.
+"""One connection to the exchange. It carries one request at a time, and http/parser.py reads the replies.
 
-aiohttp's connector makes the connection (DNS, happy eyeballs, TLS); then it belongs to this protocol. There
-is no `ClientSession`, on purpose: it sends a request again by itself when a connection breaks, follows
-redirects with our headers on, unpacks bodies, keeps cookies and listens to proxy variables.
+There is no `ClientSession` here, on purpose: when a connection breaks, it silently sends the request again;
+it follows redirects with our headers, unpacks bodies, keeps cookies and obeys proxy variables.
 """
 
 import asyncio
+import enum
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
-
-from aiohttp.connector import Connection
 
 from sealgate.exchange.answer import Answer, Remainder, read_held
 from sealgate.exchange.destination import TRANSPORT_ERRORS, ReplyError, describe, has_said_goodbye
@@ -30,22 +28,27 @@ if TYPE_CHECKING:
 CLOSED_UNUSED = "the connection was closed at once"
 _CLOSED_WITHOUT_REPLY = "the connection was closed without a reply"
 _CUT_SHORT = "the reply was cut short"
-_PLAIN_DIGITS = 18  # of a length: one of more digits has zeros in front
+_PLAIN_DIGITS: Final = 18  # a Content-Length of more digits has zeros in front
 
-# How far the one request is that a connection carries at a time. A state only gives way to a later one, but
-# for _WHOLE: then `release` makes the connection _IDLE for the next request.
-_IDLE: Final = 0  # nothing is asked, and something may be
-_ASKED: Final = 1  # nothing of the reply has come
-_BODY: Final = 2  # the reply's head has come, and its body still comes
-_WHOLE: Final = 3  # the reply has come
-_BROKEN: Final = 4  # nothing more is asked or accepted; a reply that was whole may be read
-_CLOSED: Final = 5
+
+class State(enum.IntEnum):
+    """How far the connection is with its one request. It only moves down, but `release` makes WHOLE IDLE."""
+
+    IDLE = 0  # a request may be sent
+    ASKED = 1  # a request was sent, and nothing of its reply has arrived
+    BODY = 2  # the reply's head has arrived, and its body is arriving
+    WHOLE = 3  # the whole reply has arrived
+    BROKEN = 4  # nothing more is sent or accepted; a reply that was whole may still be read
+    CLOSED = 5  # neither the pool nor a request has the connection any more
+
+
+IDLE, ASKED, BODY, WHOLE, BROKEN, CLOSED = State  # names that cost no look-up
 
 
 class Owner(Protocol):
-    """The pool of connections to one upstream. `closes` learns when idle ones are closed.
+    """The pool that a connection belongs to.
 
-    `judge` says what a reply means.
+    `closes` learns when the exchange closes idle connections, `judge` says what a reply means.
     """
 
     closes: IdleCloses
@@ -59,54 +62,54 @@ class Owner(Protocol):
         """Drop a closed connection."""
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits for a connection."""
+        """Return whether a request is waiting for a connection."""
 
 
 class UpstreamConnection(Flow):
-    """A connection in its owner's hands or a request's. `opened_in_s` is what it took to make it.
+    """A connection that belongs to its pool while idle, and else to one request.
 
-    `tls` is the session below, None without one. `life` says for how long it may be idle. Whoever has it
-    calls `exchange` once, or `release` to give it back unused.
+    The request calls `exchange` once, or `release` to give the connection back unused. `tls` is None where
+    the connection is plain; `life` says for how long it may be idle, `began` when its opening began.
     """
 
-    def __init__(self, connection: Connection, owner: "Owner", opened_in_s: float) -> None:
+    def __init__(self, owner: Owner, began: float) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
-        self._connection = connection
         self._owner = owner
-        self.life = IdleLife(owner.closes, opened_in_s, System.now())
-        self._head: asyncio.Future[RawReplyHead] | None = None  # None where nothing is asked
-        self._parser = ReplyParser(owner.heads)
-        self._rest = b""  # what has come and waits to be parsed
-        self._content = Body(self)
-        self._message: RawReplyHead | None = None
-        self._may_stay = True  # whether the other end leaves it open behind the reply
-        self._sent_at = -math.inf
-        self._rested_s: float | None = None  # how long it was idle in the pool before the latest request
-        self._heard_at: float | None = None  # the latest bytes since then
-        self._alarm = Alarm(loop, self._time_is_over)
-        # Taken over unless something came on it unasked: that must not pass for a reply.
-        transport, maker = connection.transport, connection.protocol
-        is_sound = transport is not None and maker is not None and not maker.should_close
-        self._state = _IDLE if is_sound else _BROKEN
-        self.transport = transport
+        self._began = began
+        self.life = IdleLife(owner.closes, 0.0, began)  # another one from `connection_made` on
         self.tls: ssl.SSLObject | None = None
-        if transport is not None:
-            self.tls = transport.get_extra_info("ssl_object")
-            transport.set_protocol(self)
+        self._state = IDLE
+        self._parser = ReplyParser(owner.heads)
+        self._unparsed = b""  # arrived while other tasks had their turn
+        self._awaited: asyncio.Future[RawReplyHead] | None = None  # None where nothing was asked
+        self._reply_head: RawReplyHead | None = None
+        self._body = Body(self)
+        self._stays_open = True  # whether the exchange leaves the connection open behind the reply
+        self._sent_at = -math.inf
+        self._latest_bytes_at: float | None = None  # since the request was sent
+        self._idle_before_s: float | None = None  # before the request; None where it never was in the pool
+        self._alarm = Alarm(loop, self._time_is_over)
 
     @property
     def is_usable(self) -> bool:
         """Whether a request may be sent."""
-        return self._state == _IDLE
+        return self._state == IDLE
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin a life that is idle; opening it took at least a round trip."""
+        super().connection_made(transport)
+        self.tls = transport.get_extra_info("ssl_object")
+        now = System.now()
+        self.life = IdleLife(self._owner.closes, now - self._began, now)
 
     def is_alive(self) -> bool:
-        """Ask the system, before the first byte of a request, whether the other end has closed meanwhile.
+        """Ask the system, right before a request is sent, whether the exchange has closed the connection.
 
-        The loop may not know yet. What it has sent unasked ends the connection, too, but for the session
-        tickets of TLS: they come before the first reply.
+        The loop may not know yet. Bytes that nobody asked for end the connection as well, except that TLS
+        servers send session tickets before their first reply.
         """
-        if self._state != _IDLE or self.transport is None:
+        if self._state != IDLE or self.transport is None:
             return False
         if self.has_left(or_sent=self.tls is None or self.life.is_used):
             self._note_close()
@@ -121,34 +124,35 @@ class UpstreamConnection(Flow):
     async def exchange(
         self, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
     ) -> Answer | Failure:
-        """Send a request, once, and return its reply; a failure that is unsent, where nothing of it left.
+        """Send a request once, and return its reply.
 
-        All of it, the remainder of a large reply included, takes at most `timeout_s`.
+        A Failure whose `is_unsent` is true means that no byte of the request left. Everything, the remainder
+        of a large reply included, takes at most `timeout_s`.
         """
         ends_at = self._loop.time() + timeout_s
-        head = self._send(data, ends_at, is_head=is_head)
-        if head is None:
+        awaited = self._send(data, ends_at, is_head=is_head)
+        if awaited is None:
             self.close()
             return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
         try:
-            message = await head
-            content = self._content
-            fields = _sorted(message)
+            reply = await awaited
+            content = self._body
+            head = _sorted(reply)
             body = content.take() if content.is_whole else await read_held(content)
             verdict = self._owner.judge.judge(
-                message.status, body, fields.content_coding, is_order=is_order, is_head=is_head
+                reply.status, body, head.content_coding, is_order=is_order, is_head=is_head
             )
-            answer = Answer(message.status, message.phrase, fields, body, verdict)
-            self.life.answered(self._rested_s, fields.keep_alive_s, self._heard_at or self._sent_at)
+            answer = Answer(reply.status, reply.phrase, head, body, verdict)
+            self.life.answered(self._idle_before_s, head.keep_alive_s, self._latest_bytes_at or self._sent_at)
         except TimeoutError as error:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
             error.__traceback__ = None
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
-            error.__traceback__ = None  # else its frames hold it, and the request, until the collector runs
-            if self._rested_s is not None and self._heard_at is None:
-                self.life.closed(self._rested_s, System.now())
-        except BaseException:  # such as that the bot hung up
+            error.__traceback__ = None  # else its frames keep the error, and the request, until a collection
+            if self._idle_before_s is not None and self._latest_bytes_at is None:
+                self.life.closed(self._idle_before_s, System.now())
+        except BaseException:  # for example, the bot hung up
             self.close()
             raise
         else:
@@ -162,72 +166,72 @@ class UpstreamConnection(Flow):
         self.close()
         return failure
 
-    def _limit_fields(self) -> Mapping[str, str] | None:
-        """Return what the head of a refusal for the limit said of it: the pause holds without a body, too."""
-        if self._message is None or not self._owner.judge.judge(self._message.status, b"").is_limited:
-            return None
-        return sort_reply(self._message.fields).limit_fields
-
-    def release(self) -> None:
-        """Leave the connection to the next: the reply was read whole, or nothing was sent."""
-        self._head = self._message = None
-        if self._state == _WHOLE:
-            # Answered before it was sent, the next would wait behind the rest.
-            is_sent = self.transport is None or not self.transport.get_write_buffer_size()
-            self._state = _IDLE if self._may_stay and is_sent else _BROKEN
-            self.life.ended_request(self._heard_at or self._sent_at)
-        if self._state == _IDLE:
-            self._owner.take_back(self)
-        else:
-            self.close()
-
-    def set_idle_timeout(self, keep_alive_s: float, now: float) -> None:
-        """Let it be idle: it is closed after so long, or earlier as announced."""
-        self._alarm.set(self._loop.time() + self.life.rest(keep_alive_s, now))
-
-    def clear_idle_timeout(self) -> None:
-        """Keep it open for the request that has it, which may wait for long before its first byte."""
-        self._alarm.set(math.inf)
-
-    def close(self) -> None:
-        """Cut the connection."""
-        self._state = _CLOSED
-        self._rest = b""
-        self._parser.close()
-        self._alarm.stop()
-        if self.transport is not None:
-            self.transport.abort()
-        self._connection.close()
-        self._owner.forget(self)
-
     def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[RawReplyHead] | None":
-        """Write a request, and return where the head of its reply comes; None where nothing could be written.
+        """Write a request and return a future of its reply's head; None where no byte could be written.
 
-        Both loops write at once, and close a transport whose first write fails. (That of TLS does not say so:
-        there it counts as written.)
+        Both loops write at once, and close a transport whose first write fails. (Over TLS they do not say
+        so: there the request counts as sent.)
         """
-        if self._state != _IDLE or self.transport is None:
+        if self._state != IDLE or self.transport is None:
             return None
-        self._state = _ASKED
-        self._sent_at, self._heard_at = System.now(), None
-        self._rested_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
+        self._state = ASKED
+        self._sent_at, self._latest_bytes_at = System.now(), None
+        self._idle_before_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
         self._alarm.set(ends_at)
         self._parser.expect(is_head=is_head)
         self.transport.write(data)
         if self.transport.is_closing():
             self._note_close()
             return None
-        self._head = self._loop.create_future()
-        return self._head
+        self._awaited = self._loop.create_future()
+        return self._awaited
+
+    def _limit_fields(self) -> Mapping[str, str] | None:
+        """Return the limit fields of a refusal for the limit whose body was cut: its pause holds as well."""
+        reply = self._reply_head
+        if reply is None or not self._owner.judge.judge(reply.status, b"").is_limited:
+            return None
+        return sort_reply(reply.fields).limit_fields
+
+    def release(self) -> None:
+        """Give the connection back: the reply was read whole, or nothing was sent."""
+        self._awaited = self._reply_head = None
+        if self._state == WHOLE:
+            # A reply may overtake the end of its request, behind which the next request would have to wait.
+            is_sent = self.transport is None or not self.transport.get_write_buffer_size()
+            self._state = IDLE if self._stays_open and is_sent else BROKEN
+            self.life.ended_request(self._latest_bytes_at or self._sent_at)
+        if self._state == IDLE:
+            self._owner.take_back(self)
+        else:
+            self.close()
+
+    def set_idle_timeout(self, keep_alive_s: float, now: float) -> None:
+        """Close the connection once it has been idle for so long, or earlier as the exchange announced."""
+        self._alarm.set(self._loop.time() + self.life.rest(keep_alive_s, now))
+
+    def clear_idle_timeout(self) -> None:
+        """Keep the connection open for a request, which may wait for long before its first byte."""
+        self._alarm.set(math.inf)
+
+    def close(self) -> None:
+        """Cut the connection."""
+        self._state = CLOSED
+        self._unparsed = b""
+        self._parser.close()
+        self._alarm.stop()
+        if self.transport is not None:
+            self.transport.abort()
+        self._owner.forget(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a reply; what nobody asked for ends the connection."""
+        """Parse a reply; bytes that nobody asked for end the connection."""
         now = System.now()
-        if self._heard_at is None and self._state == _ASKED and now - self._sent_at < self.life.round_trip_s:
-            self.life.round_trip_s = now - self._sent_at
-        self._heard_at = now
-        if self._rest:
-            self._rest += data
+        if self._latest_bytes_at is None and self._state == ASKED:
+            self.life.round_trip_s = min(self.life.round_trip_s, now - self._sent_at)
+        self._latest_bytes_at = now
+        if self._unparsed:
+            self._unparsed += data
             return
         known = self._parser.find(data)
         if known is not None:
@@ -236,22 +240,22 @@ class UpstreamConnection(Flow):
             self._parse(data)
 
     def _parse(self, data: bytes) -> None:
-        """Parse what has come; behind a piece of many small chunks, others have their turn first.
+        """Parse piece by piece; behind a piece of many small chunks, other tasks have their turn first.
 
-        Behind the end of a reply nothing waits: the connection could have another request by then.
+        Nothing waits behind the end of a reply: the connection could carry another request by then.
         """
         for end in range(PIECE_BYTES, len(data) + PIECE_BYTES, PIECE_BYTES):
             for event in self._parser.feed(data[end - PIECE_BYTES : end]):
                 self._take(event)
-            if end < len(data) and self._state == _BODY and self._parser.is_crumbled:
-                self._rest = data[end:]
+            if end < len(data) and self._state == BODY and self._parser.is_crumbled:
+                self._unparsed = data[end:]
                 self.hold(self)
                 self._loop.call_soon(self._parse_rest)
                 return
         self.let_go(self)
 
     def _parse_rest(self) -> None:
-        rest, self._rest = self._rest, b""
+        rest, self._unparsed = self._unparsed, b""
         if rest:
             self._parse(rest)
 
@@ -261,77 +265,80 @@ class UpstreamConnection(Flow):
         elif isinstance(event, RawReplyHead):
             self._take_head(event)
         elif event:
-            self._content.feed(event)
-        elif self._state == _BODY:
-            self._state = _WHOLE
-            self._content.end()
+            self._body.feed(event)
+        elif self._state == BODY:
+            self._state = WHOLE
+            self._body.end()
 
-    def _take_head(self, message: RawReplyHead, body: bytes | None = None) -> None:
-        """Take the reply's head, and its body where that is here already."""
-        if self._state != _ASKED or self._head is None:
+    def _take_head(self, reply: RawReplyHead, body: bytes | None = None) -> None:
+        """Take the reply's head, and its body where all of it has arrived."""
+        if self._state != ASKED or self._awaited is None:
             return
-        self._message = message
-        self._may_stay = self._may_stay and message.keep_alive
-        self._content = Body(self, body)
-        self._state = _BODY if body is None else _WHOLE
-        if not self._head.done():  # else whoever waited has just gone
-            self._head.set_result(message)
+        self._reply_head = reply
+        self._stays_open = self._stays_open and reply.keep_alive
+        self._body = Body(self, body)
+        self._state = BODY if body is None else WHOLE
+        if not self._awaited.done():  # the request may have been cancelled in this turn of the loop
+            self._awaited.set_result(reply)
 
     def eof_received(self) -> None:
-        """Use it no more: the upstream sends nothing further."""
-        if self._state == _IDLE:
+        """Send nothing more: the exchange has ended its side."""
+        if self._state == IDLE:
             self._note_close()
-            self._state = _BROKEN
-        elif self._state == _WHOLE and self._may_stay:
+            self._state = BROKEN
+        elif self._state == WHOLE and self._stays_open:
             self.life.is_used = True
-            self.life.closed(0.0, System.now())  # right behind the reply, which did not say so
-        self._may_stay = False
+            self.life.closed(0.0, System.now())  # right behind a reply that did not announce it
+        self._stays_open = False
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End the request that waits for a reply."""
+        """End the request that is waiting for a reply, by how far the reply has arrived."""
         super().connection_lost(exc)
-        while self._rest:
+        while self._unparsed:
             self._parse_rest()
-        if self._state == _IDLE:
+        # 1. Nothing was asked: the connection was idle, or nobody has it any more.
+        if self._state == IDLE:
             self._note_close()
-        if self._head is None and self._state != _CLOSED:
+        if self._awaited is None and self._state != CLOSED:
             self.close()
             return
-        # RFC 9112 section 6.3: such a reply ends where the connection is closed in order.
+        # 2. A body without a length ends where the connection ends in order (RFC 9112 section 6.3).
         is_in_order = exc is None and (self.tls is None or has_said_goodbye(self.tls))
-        if self._state == _BODY and is_in_order and self._parser.ends_with_connection:
+        if self._state == BODY and is_in_order and self._parser.ends_with_connection:
             self._take(b"")
-        words = _CUT_SHORT if self._state == _BODY else _CLOSED_WITHOUT_REPLY
+        # 3. Anything else that is not whole by now is lost.
+        words = _CUT_SHORT if self._state == BODY else _CLOSED_WITHOUT_REPLY
         self._fail(exc if isinstance(exc, Exception) else ReplyError(words))
 
     def _time_is_over(self) -> None:
-        if self._head is None:
+        if self._awaited is None:
             self.close()
         else:
             self._fail(TimeoutError())
 
     def _fail(self, error: Exception) -> None:
-        """Use the connection no more; nothing that came of a request under way may pass for a whole reply."""
-        self._state = max(self._state, _BROKEN)
+        """Break the connection; a reply that has not arrived whole ends with the error."""
+        self._state = max(self._state, BROKEN)
         if self.transport is not None:
             self.transport.abort()
-        if self._head is not None and not self._head.done():
-            self._head.set_exception(error)
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_exception(error)
         else:
-            self._content.fail(error)
+            self._body.fail(error)
 
 
-def _sorted(message: RawReplyHead) -> ReplyHead:
-    """Return the head. Raises ReplyError where more was done to the body than cut it into chunks.
+def _sorted(reply: RawReplyHead) -> ReplyHead:
+    """Return the sorted head, made once for each remembered head. Raises ReplyError.
 
-    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
+    A transfer coding other than chunked is refused: we did not ask for one (RFC 9112 section 6.1), and the
+    bot could not read what we would pass on.
     """
-    if isinstance(message.memo, ReplyHead):
-        return message.memo
-    head = sort_reply(message.fields)
+    if isinstance(reply.memo, ReplyHead):
+        return reply.memo
+    head = sort_reply(reply.fields)
     if head.coding is not None and head.coding != b"chunked":
         raise ReplyError("the reply has a transfer coding other than chunked")
     if head.length is not None and len(head.length) > _PLAIN_DIGITS:
-        head = head._replace(length=b"%d" % (message.length or 0))  # without the zeros in front
-    message.memo = head
+        head = head._replace(length=b"%d" % (reply.length or 0))  # without the zeros in front
+    reply.memo = head
     return head

@@ -1,19 +1,27 @@
-"""The exchange's address, TLS to it, and what can go wrong with a connection, in words."""
+"""The exchange's address, how a connection to it is opened, and what can go wrong with one, in words."""
 
+import asyncio
+import math
 import os
 import socket
 import ssl
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import aiohttp
+from aiohappyeyeballs import AddrInfoType, pop_addr_infos_interleave, start_connection
+from yarl import URL
 
 from sealgate.config import Config
+from sealgate.config.addresses import is_ip
 from sealgate.venues.replies import Judge
 
-# A container without a way out, or a resolver that is down, gives the second; it says nothing of the name.
-_LOOK_UP: dict[int | None, str] = {
+_NEXT_ADDRESS_S = 0.25  # until the next address is tried beside the last one (RFC 8305 section 8)
+_LOOK_UP_S = 10.0  # for how long the addresses of a name are used
+
+# EAI_AGAIN says nothing about the name: a container has no route out, or its resolver is down.
+_LOOK_UP_FAULTS: dict[int | None, str] = {
     socket.EAI_NONAME: "no such host name",
     socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
 }
@@ -97,19 +105,16 @@ class ReplyError(Exception):
     """No whole reply came, or one that is not accepted: its words say why."""
 
 
-# All that is raised where a connection cannot be made (by aiohttp), breaks, or carries no HTTP.
-TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, EOFError, ReplyError)
+class ConnectError(Exception):
+    """There is no connection, and nothing was sent: its words say why."""
+
+
+# Everything that is raised when a connection breaks, or carries something else than HTTP.
+TRANSPORT_ERRORS = (OSError, EOFError, ReplyError)
 
 
 def describe(error: BaseException) -> str:
-    """Say in a few words what went wrong.
-
-    The words never repeat what the peer sent.
-    """
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
+    """Say in a few words how a reply was lost. The words never repeat what the peer sent."""
     if isinstance(error, ReplyError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
@@ -117,12 +122,69 @@ def describe(error: BaseException) -> str:
     return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
 
-def _cause(error: Exception) -> str:
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+class Dialer:
+    """Opens connections to the host of a URL, directly: proxies of the environment are not used.
+
+    Make it inside a running loop. `tls` is None where the URL is plain HTTP.
+    """
+
+    def __init__(self, url: URL, tls: ssl.SSLContext | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._host, self._port = url.raw_host or "", url.port or 0
+        self._tls = tls
+        self._name = None if tls is None else self._host.rstrip(".")  # RFC 6066 section 3
+        self._look_up: asyncio.Task[list[AddrInfoType]] | None = None
+        self._look_up_ends_at = -math.inf
+
+    async def dial(self, protocol: Callable[[], P]) -> P:
+        """Open a connection and return its protocol. Raises ConnectError."""
+        try:
+            addresses = list(await self._addresses())
+            while True:
+                # 1. TCP, to whichever address accepts first (RFC 8305).
+                sock = await start_connection(addresses, happy_eyeballs_delay=_NEXT_ADDRESS_S)
+                # 2. TLS. One server of several may be misconfigured: then try the other addresses.
+                try:
+                    _, made = await self._loop.create_connection(
+                        protocol, sock=sock, ssl=self._tls, server_hostname=self._name
+                    )
+                except OSError:
+                    pop_addr_infos_interleave(addresses)
+                    if not addresses:
+                        raise
+                else:
+                    return made
+        except OSError as error:
+            raise ConnectError(f"cannot connect to {self._host}:{self._port}: {_cause(error)}") from None
+
+    async def _addresses(self) -> list[AddrInfoType]:
+        """Look the host up. All who connect within ten seconds share one look-up.
+
+        Each look-up takes a thread, and one whose DNS server does not answer keeps it.
+        """
+        now, latest = self._loop.time(), self._look_up
+        if latest is not None and not latest.done():
+            return await asyncio.shield(latest)
+        if latest is None or now >= self._look_up_ends_at or latest.exception() is not None:
+            # glibc does not count loopback: asked for configured families only, it may refuse "::1".
+            flags = 0 if is_ip(self._host) else socket.AI_ADDRCONFIG
+            look_up: Coroutine[Any, Any, list[Any]] = self._loop.getaddrinfo(
+                self._host, self._port, type=socket.SOCK_STREAM, flags=flags
+            )
+            latest = self._look_up = self._loop.create_task(look_up)
+            self._look_up_ends_at = now + _LOOK_UP_S
+        return await asyncio.shield(latest)
+
+
+def _cause(error: OSError) -> str:
     """Return the words of whoever knows: TLS, the resolver or the system (asyncio's repeat the address)."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused ({error.verify_message}); see upstream.ca_file"
     if isinstance(error, ssl.SSLError):
         return f"it does not speak TLS as expected ({error.reason})"
     if isinstance(error, socket.gaierror):
-        return _LOOK_UP.get(error.errno, f"its name cannot be looked up ({error.strerror})")
-    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        return _LOOK_UP_FAULTS.get(error.errno, f"its name cannot be looked up ({error.strerror})")
+    return os.strerror(error.errno) if error.errno else str(error) or "the connection was closed"
