@@ -98,7 +98,7 @@ def test_answer_log_status_and_top_say_who_when_and_why(tmp_path: Path, gateway:
 @pytest.mark.needs("node")
 def test_the_page_says_who_when_and_why(tmp_path: Path, gateway: Gateway) -> None:
     ended = halted(tmp_path)
-    shutil.copytree(Path(sealgate.__file__).parent / "admin" / "page", tmp_path / "page")
+    shutil.copytree(Path(sealgate.__file__).parent / "observe" / "page", tmp_path / "page")
     (tmp_path / "page" / "package.json").write_text('{"type": "module"}')
     arguments = [str(tmp_path / "page" / "lists.js"), f"{admin(gateway)}/events"]
     node = ["node", "--input-type=module", "--eval", PAGE, "--", *arguments]
