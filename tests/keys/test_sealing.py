@@ -3,10 +3,9 @@
 import pytest
 
 from rig.admitted import signing_key, ticket
-from sealgate.errors import Refusal
 from sealgate.keys.key import Secret
 from sealgate.request.admission import Ticket
-from sealgate.request.sealing import check_session, sealed_request
+from sealgate.request.attempt import sealed_request
 
 START = b"%b %b HTTP/1.1\r\nHost: api.example.com\r\n"
 STAMP_MS = 1_790_000_000_000
@@ -42,11 +41,6 @@ def test_a_signed_request(call: str, body: bytes, length: bytes) -> None:
     sealed = sealed_request(head, one, signing_key(SESSION), (STAMP_MS, b""), body)
     fields = b"X-Own: 1\r\n" + length + signed_lines(one, body) + b"\r\n"
     assert sealed == head(one.method, one.target.raw) + fields + body
-
-
-def test_a_session_route_without_a_session_names_the_setting() -> None:
-    with pytest.raises(Refusal, match=r"^bot_forbidden: .+: set keys\.main\.session\.$"):
-        check_session(ticket("GET /api-keys"), signing_key())
 
 
 def test_a_secret_shows_at_its_one_door_alone() -> None:

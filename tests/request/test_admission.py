@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from sealgate.config.venues import default_venue
 from sealgate.errors import Refusal
 from sealgate.http.headers import Head, HeaderRules
+from sealgate.http.parser import RequestHead
 from sealgate.http.target import host_name
 from sealgate.keys.bot import Bot
+from sealgate.orders.outcome import Outcome
 from sealgate.orders.policy import Checks, Policy, PolicyMemory
 from sealgate.request.admission import (
+    Admission,
     Peer,
     Rules,
     Ticket,
-    TicketMemory,
-    WrongTokens,
-    asked_by,
     authenticate,
     authorise,
     check_body,
@@ -592,59 +592,53 @@ ASKING: dict[str, Asking] = {
 }
 
 
-def verdict(asking: Asking, memory: TicketMemory | None = None) -> tuple[object, ...]:
-    """Return what is decided on a request, by a memory or anew."""
+def parsed(asking: Asking) -> tuple[RequestHead, Peer]:
+    """Return the head as the parser hands it on, and who sent it."""
     fields, method, target, version, peer = asking
-    head = head_of(fields)
-    asked = asked_by(head, method, target, version, peer)
+    lines = tuple((name.encode(), value.encode()) for name, value in fields.items())
+    return RequestHead(method, target, version, lines), peer
+
+
+def verdict(asking: Asking, admission: Admission | None = None) -> tuple[object, ...]:
+    """Return what is decided on a request, by an admission that may know others, and what is noted."""
+    admission = admission or Admission(RULES)
+    head, peer = parsed(asking)
+    record = Outcome("own", head.method, 0.0)
     try:
-        found = None if memory is None else memory.find(asked, head)
-        if found is None:
-            bot = authenticate(head, method, version, RULES, peer)
-            found = authorise(bot, method, target, head, RULES)
+        found = admission.admit(head, peer, str, record)
     except Refusal as refusal:
-        return refusal.slug, refusal.detail
-    if memory is not None:
-        memory.put(asked, found)
-    assert found.head is head
-    return found.bot.name, found.key, found.route, found.method, found.target, found.deadline_s, found.is_read
+        return refusal.slug, refusal.detail, record.bot
+    assert found.head.text(b"idempotency-key") == asking[0].get("Idempotency-Key")
+    decided = found.bot.name, found.key, found.route, found.method, found.target, found.deadline_s
+    return *decided, found.is_read, found.head.passed, record.bot, record.request_id
 
 
 @pytest.mark.parametrize("first", ASKING.values(), ids=ASKING)
 def test_what_was_decided_before_changes_no_decision(first: Asking) -> None:
     for then in ASKING.values():
-        memory = TicketMemory()
-        assert verdict(first, memory) == verdict(first)
-        assert verdict(then, memory) == verdict(then)
+        admission = Admission(RULES)
+        assert verdict(first, admission) == verdict(first)
+        assert verdict(then, admission) == verdict(then)
 
 
-def test_a_request_is_judged_once_where_only_what_is_its_own_differs() -> None:
-    keyed = ("as before", "another Idempotency-Key", "an id", "a field that is passed on")
-    for first, then in ((keyed[0], keyed), ("no Idempotency-Key", ("no Idempotency-Key",))):
-        memory = TicketMemory()
-        verdict(ASKING[first], memory)
-        for name in then:
-            head = head_of(ASKING[name][0])
-            assert memory.find(asked_by(head, *ASKING[name][1:]), head) is not None
+def test_a_head_that_comes_again_gets_the_same_ticket_from_its_peer_alone() -> None:
+    admission, record = Admission(RULES), Outcome("own", "POST", 0.0)
+    fields = {name: value for name, value in FIELDS.items() if name != "Idempotency-Key"}
+    head, peer = parsed((fields, "POST", ORDER, (1, 1), Peer()))
+    first = admission.admit(head, peer, str, record)
+    assert admission.admit(head, peer, str, record) is first
+    with pytest.raises(Refusal, match="bot_unauthenticated"):
+        admission.admit(head, Peer(name="mallory"), str, record)
+    assert Admission(RULES).admit(head, peer, str, record) is not first, "others have rules of their own"
 
 
-def test_the_memory_of_tickets_is_bounded_and_can_be_cleared() -> None:
-    memory = TicketMemory(most=1)
-    large = (FIELDS | {"X-Large": "a" * 5000}, "GET", ORDER, (1, 1), Peer())
-    heads = [
-        (asking, head_of(asking[0])) for asking in (ASKING["as before"], ASKING["another target"], large)
-    ]
-
-    def known() -> list[bool]:
-        return [memory.find(asked_by(head, *one[1:]), head) is not None for one, head in heads]
-
-    verdict(ASKING["as before"], memory)
-    assert known() == [True, False, False]
-    verdict(ASKING["another target"], memory)
-    verdict(large, memory)
-    assert known() == [False, True, False]
-    memory.clear()
-    assert known() == [False, False, False]
+def test_what_is_remembered_is_bounded_and_can_be_forgotten() -> None:
+    admission = Admission(RULES)
+    for number in range(300):
+        verdict((FIELDS, "GET", f"{ORDER}/{number}", (1, 1), Peer()), admission)
+    admission.forget()
+    head, peer = parsed(ASKING["as before"])
+    assert admission.admit(head, peer, str, Outcome("own", "POST", 0.0)).target.raw == ORDER
 
 
 NAMES = {
@@ -664,41 +658,6 @@ NAMES = {
 @pytest.mark.parametrize(("name", "value"), [(name, one) for name, all_of in NAMES.items() for one in all_of])
 def test_the_name_in_a_host_header(value: str, name: str) -> None:
     assert host_name(value) == name
-
-
-def flooded() -> WrongTokens:
-    """Return it after ten thousand wrong tokens of one origin, at 0."""
-    wrong = WrongTokens()
-    for _ in range(10_000):
-        wrong.note("a", 0.0)
-    return wrong
-
-
-def test_the_first_ten_are_answered_at_once_and_the_next_a_second_later() -> None:
-    wrong = WrongTokens()
-    assert [wrong.note("a", 100.0) for _ in range(10)] == [0.0] * 10
-    assert wrong.note("a", 100.0) == 1.0
-    assert wrong.note("b", 100.0) == 0.0
-
-
-def test_a_bot_that_is_wrong_now_and_then_is_never_held_back() -> None:
-    wrong = WrongTokens()
-    assert not any(wrong.note("a", 1.0 * n) for n in range(1000))
-
-
-@pytest.mark.parametrize(("now", "held_back_s"), [(1.0, 1.0), (50.5, 1.0), (51.0, 0.0), (500.0, 0.0)])
-def test_a_flood_is_forgiven_within_a_minute(now: float, held_back_s: float) -> None:
-    assert flooded().note("a", now) == held_back_s
-
-
-def test_memory_is_bounded_and_the_oldest_origin_is_forgotten() -> None:
-    wrong = WrongTokens()
-    for _ in range(10):
-        wrong.note("first", 0.0)
-    for n in range(1024):
-        wrong.note(f"other {n}", 0.0)
-    assert len(wrong) == 1024
-    assert wrong.note("first", 0.0) == 0.0
 
 
 MAY = frozenset({Permission.READ})

@@ -12,8 +12,8 @@ from rig.listeners import bot_on, needs_root, open_folder, unix_connection
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S
-from sealgate.request import admission
-from sealgate.request.admission import FREE
+from sealgate.request import strangers
+from sealgate.request.strangers import FREE
 
 GRID, WATCH, NOBODY = 4711, 4712, 4713
 ENVIRONMENT = {**ENVIRON, "GRID": "grid-token", "WATCH": "watch-token"}
@@ -69,7 +69,7 @@ def bots() -> dict[str, Any]:
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold answers back for longer than a test waits for anything."""
-    monkeypatch.setattr(admission, "HELD_BACK_S", 10 * PATIENCE_S)
+    monkeypatch.setattr(strangers, "HELD_BACK_S", 10 * PATIENCE_S)
 
 
 @pytest.mark.usefixtures("patience")
@@ -91,7 +91,7 @@ async def test_wrong_tokens_are_held_back_and_a_right_one_passes(
 async def test_who_is_held_back_is_answered_in_the_end(
     upstream: Upstream, bots: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "HELD_BACK_S", 0.01)
+    monkeypatch.setattr(strangers, "HELD_BACK_S", 0.01)
     async with running_station(upstream, ENVIRONMENT, bots=bots) as station:
         replies = await flood(station, 2 * FREE, with_token("wrong"))
     assert {(reply.status, reply.reason) for reply in replies} == {(401, "bot_unauthenticated")}

@@ -1,11 +1,21 @@
 """What an attempt teaches the pacer and the clock, and what follows from it."""
 
-from exchange.test_kept_clock import OUTSIDE, HandHost, synced
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from exchange.test_kept_clock import EPOCH, OUTSIDE, HandHost
 from rig.admitted import answer, ticket
+from rig.generation import generation_of
+from rig.station import make_config
+from sealgate.exchange.answer import Answer
+from sealgate.exchange.clock import Sample
 from sealgate.exchange.failure import Failure, FailureKind
+from sealgate.exchange.kept_clock import KeptClock
 from sealgate.limits.claims import Fate, LimitReply
+from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
-from sealgate.request.learning import observe, observe_failure
+from sealgate.request.learning import Learner
 
 READ, ORDER, OPEN = ticket("GET /symbols/list"), ticket("POST /order"), ticket("GET /time")
 LOST = Failure(FailureKind.LOST, "the reply was cut short")
@@ -13,6 +23,8 @@ LOST = Failure(FailureKind.LOST, "the reply was cut short")
 
 class Heard:
     """In place of a permit: it keeps what it was told."""
+
+    paused_until = 0.0
 
     def __init__(self) -> None:
         self.replies: list[LimitReply] = []
@@ -22,45 +34,66 @@ class Heard:
         self.replies.append(reply)
 
 
+class Lesson:
+    """A learner, and the clock of its generation."""
+
+    def __init__(self, learner: Learner, clock: KeptClock) -> None:
+        self._learner = learner
+        self.clock = clock
+        self.permit = Heard()
+
+    def learn(self, one: Ticket, attempt: Answer | Failure, context: RequestContext) -> None:
+        permit: Any = self.permit
+        self._learner.learn(one, attempt, permit, context, 100.0)
+
+
+@contextlib.asynccontextmanager
+async def lesson() -> AsyncIterator[Lesson]:
+    host = HandHost()
+    async with generation_of(make_config("http://127.0.0.1:9"), host) as generation:
+        generation.clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
+        generation.clock.trouble = None
+        generation.clock.due.clear()
+        yield Lesson(Learner(generation), generation.clock)
+
+
 def sent() -> RequestContext:
     context = RequestContext("r-1", 0.0, "POST")
     context.sends(99.95, may_be_stopped=False)
     return context
 
 
-def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> None:
-    clock, context = synced(HandHost()), sent()
-    context.resends = ("timestamp",)
-    observe(answer(401, OUTSIDE), Heard(), ORDER, context, clock, 100.0)
-    assert clock.status().trouble == "a timestamp was refused right after a resync"
-    observe(answer(404), Heard(), ORDER, context, clock, 100.0)
-    assert clock.status().trouble is not None, "an error shows nothing of the timestamp"
-    observe(answer(200), Heard(), OPEN, context, clock, 100.0)
-    assert clock.status().trouble is not None, "nor does a reply to what has none"
-    observe(answer(200), Heard(), ORDER, context, clock, 100.0)
-    assert clock.status().trouble is None
-
-
-def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
-    permit = Heard()
-    cut = Failure(FailureKind.LOST, "the reply was cut short", {"retry-after": "0.5"})
-    observe_failure(cut, permit, sent(), synced(HandHost()), 0.0)
-    assert permit.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
-
-
-def test_after_a_failure_of_the_exchange_the_clock_finds_out_whether_it_is_away() -> None:
-    away, own = synced(HandHost()), synced(HandHost())
-    away.due.clear()
-    own.due.clear()
-    observe_failure(LOST, Heard(), sent(), away, 0.0)
-    observe_failure(Failure(FailureKind.FULL, "all connections are in use"), Heard(), sent(), own, 0.0)
-    assert (away.due.is_set(), own.due.is_set()) == (True, False)
-
-
-UNREACHED = Failure(FailureKind.UNREACHABLE, "nobody there")
-
-
-def test_an_attempt_whose_first_write_failed_counts_once() -> None:
+async def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> None:
     context = sent()
-    observe_failure(UNREACHED, Heard(), context, synced(HandHost()), 100.0)
+    context.resends = ("timestamp",)
+    async with lesson() as one:
+        one.learn(ORDER, answer(401, OUTSIDE), context)
+        assert one.clock.status().trouble == "a timestamp was refused right after a resync"
+        one.learn(ORDER, answer(404), context)
+        assert one.clock.status().trouble is not None, "an error shows nothing of the timestamp"
+        one.learn(OPEN, answer(200), context)
+        assert one.clock.status().trouble is not None, "nor does a reply to what has none"
+        one.learn(ORDER, answer(200), context)
+        assert one.clock.status().trouble is None
+
+
+async def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
+    cut = Failure(FailureKind.LOST, "the reply was cut short", {"retry-after": "0.5"})
+    async with lesson() as one:
+        one.learn(READ, cut, sent())
+        assert one.permit.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
+
+
+async def test_after_a_failure_of_the_exchange_the_clock_finds_out_whether_it_is_away() -> None:
+    async with lesson() as one:
+        one.learn(READ, Failure(FailureKind.FULL, "all connections are in use"), sent())
+        assert not one.clock.due.is_set()
+        one.learn(READ, LOST, sent())
+        assert one.clock.due.is_set()
+
+
+async def test_an_attempt_whose_first_write_failed_counts_once() -> None:
+    context = sent()
+    async with lesson() as one:
+        one.learn(READ, Failure(FailureKind.UNREACHABLE, "nobody there"), context)
     assert context.attempts == 1

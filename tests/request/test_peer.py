@@ -7,7 +7,8 @@ import pytest
 
 from sealgate.machine.process import caller_of, process_of
 from sealgate.request.admission import Peer
-from sealgate.request.bots import _common_name, client_of, origin_of, peer_of
+from sealgate.request.bots import _common_name, client_of, peer_of
+from sealgate.request.strangers import origin_of
 
 
 class Transport:

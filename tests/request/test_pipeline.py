@@ -21,11 +21,11 @@ from sealgate.exchange.clock import Sample
 from sealgate.exchange.connection import UpstreamConnection
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.exchange.idle_connections import IdleCloses, IdleLife
+from sealgate.exchange.kept_clock import KeptClock
 from sealgate.limits.scheduler import Permit
 from sealgate.orders.halts import Scope
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.orders.journal import Order
-from sealgate.request import pipeline as pipeline_module
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import InFlightRequests, RequestContext
 from sealgate.request.halting import Halting
@@ -238,7 +238,7 @@ async def test_what_cannot_be_learned_from_a_reply_does_not_lose_it(monkeypatch:
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(pipeline_module, "observe", fail)
+    monkeypatch.setattr(KeptClock, "taught_by", fail)
     with capture_logs() as logs:
         async with pipeline_to(Connection(OK)) as pipeline:
             assert await pipeline.deliver(ORDER, b"{}", admitted()) is OK

@@ -27,7 +27,7 @@ from sealgate.server.services import build_generation, build_services
 from sealgate.venues.routes import Auth, Lane, Permission
 
 URL = "http://127.0.0.1:9"
-PARTS = ("upstream", "clock", "clock_keeper", "open_scheduler", "scheduler", "stamps")
+PARTS = ("upstream", "clock", "clock_keeper", "open", "scheduler", "stamps")
 
 
 @contextlib.asynccontextmanager
@@ -43,6 +43,8 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Ge
 
 
 def part(generation: Generation, name: str) -> object:
+    if name == "open":
+        return generation.gates.of_open
     return getattr(generation.live_keys["main"] if name in {"scheduler", "stamps"} else generation, name)
 
 
@@ -85,7 +87,7 @@ async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[RateScheduler
         lines = [generation.live_keys[name].scheduler for name in keys]
         nonces = {id(generation.live_keys[name].nonces) for name in keys}
         assert len(nonces) == len(keys)
-        return lines, generation.open_scheduler
+        return lines, generation.gates.of_open
 
 
 async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too() -> None:

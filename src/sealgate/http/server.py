@@ -115,6 +115,15 @@ class ServerConnection(Flow):
         self._may_be_gone = False  # unseen, as reading was held
         self._hang_up_timer: asyncio.TimerHandle | None = None
 
+    def own_url(self) -> str:
+        """Return the server's own address as the client reached it."""
+        address = self.transport.get_extra_info("sockname") if self.transport is not None else None
+        if self.transport is None or not isinstance(address, tuple):
+            return "the gateway's own address"
+        scheme = "http" if self.transport.get_extra_info("ssl_object") is None else "https"
+        host, port = address[:2]
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
         super().connection_made(transport)

@@ -3,12 +3,14 @@
 Pure:
 admission     who asks, and whether the rules let it through
 key_health    what replies say of a key, and when it is tried again
-recent_reads  reads whose replies answer identical ones
-sealing       the signed bytes of one attempt
+strangers     how long the answer to a wrong token is held back
 
 Shell:
 handler       serves one request from its head to its record
-pipeline      admit, read, wait, stamp and sign, send, learn, reply
+pipeline      admit, read, recall, check, wait, send, learn, reply
+attempt       one attempt: stamp, record, sign, send
+standing      may it be sent? halts, firewalls, refused keys
+checks        what only some requests are looked at for: policy, validity
 context       what is in flight, and all that is known of it
 bots          a bot's connection, and what is read from it
 bookkeeping   Idempotency-Keys, and orders in the journal

@@ -1,24 +1,26 @@
 """Admission: who asks, and whether the rules let it through, before the body is read.
 
-Each rule is one function that returns or raises a Refusal; their order is `authenticate` (`check_head`, then
-`identify`) and `authorise`. Everything is decided on the raw target and fields that arrived, which are those
-that are signed and sent.
+`Admission.admit` is the way in. Each rule is one function that returns or raises a Refusal; their order is
+`authenticate` (`check_head`, then `identify`) and `authorise`. Everything is decided on the raw target and
+fields that arrived, which are those that are signed and sent.
 """
 
 import base64
 import hashlib
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sealgate.errors import Refusal
 from sealgate.http.headers import Head, HeaderRules
-from sealgate.http.target import Target, host_name, parse_target
+from sealgate.http.memory import HeadMemory
+from sealgate.http.parser import RequestHead
+from sealgate.http.target import Target, host_name, parse_target, reached_by_proxy
 from sealgate.keys.bot import Bot
 from sealgate.limits.claims import LONGEST_DEADLINE_MS
 from sealgate.orders.idempotency import parse_key
+from sealgate.orders.outcome import Outcome
 from sealgate.orders.policy import Checks, Guard, PolicyMemory, Prices, is_judged
 from sealgate.orders.validity import parse_valid_ms
 from sealgate.venues.order_terms import OrderShape, UnreadableError, read_orders
@@ -33,13 +35,10 @@ _LONGEST_NAME = 253  # characters; DNS has none that is longer
 _LONGEST_PART = 15  # of a name that is repeated: a longer one may be a token that went into the wrong field
 _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
-# They change nothing of who may send what; `TicketMemory.find` looks at them.
+_MOST_REMEMBERED = 256  # tickets
+_NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
+# They change nothing of who may send what.
 _OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
-FREE = 10  # wrong tokens that are answered at once
-FORGIVEN_AFTER_S = 1.0  # each
-HELD_BACK_S = 1.0
-_MOST_DEBT = 60
-_MOST_ORIGINS = 1024
 
 
 class Peer(NamedTuple):
@@ -104,19 +103,64 @@ class Ticket:
 Asked = tuple[str, str, tuple[int, int], Peer, tuple[tuple[bytes, bytes], ...]]
 
 
-class TicketMemory:
-    """Tickets by what admission went by under one set of rules, the oldest of which go first.
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """What was made of a head: by which admission, for whom."""
 
-    So a request that differs from an earlier one in nothing but its Idempotency-Key, its id, or fields that
-    are only passed on, is not judged again. Tokens are in here.
+    by: "Admission"
+    peer: Peer
+    request_id: str | None
+    ticket: Ticket
+
+
+class Admission:
+    """Admits requests by one set of rules, and remembers what it admitted; a refusal is never remembered.
+
+    1. A head that comes again byte for byte, from the same peer, has its ticket in its `memo`: `heads` are
+       what the parser remembers.
+    2. One that differs from an earlier one in nothing but its Idempotency-Key, its id, or fields that are
+       only passed on, gets the ticket of that one, with its own head.
+    3. All others are judged.
+
+    Tokens are in both memories.
     """
 
-    def __init__(self, most: int = 256) -> None:
-        self._most = most
-        self._tickets: dict[Asked, Ticket] = {}
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.heads: HeadMemory[RequestHead] = HeadMemory()
+        self._tickets: dict[Asked, Ticket] = {}  # the oldest first
 
-    def find(self, asked: Asked, head: Head) -> Ticket | None:
-        """Return the ticket of a request, with its own head; None where it has to be judged.
+    def admit(self, head: RequestHead, peer: Peer, own_url: Callable[[], str], record: Outcome) -> Ticket:
+        """Return the ticket of a request, and note in its record who asks. Raises Refusal.
+
+        `own_url` returns the gateway's own address as the client reached it.
+        """
+        memo = head.memo
+        if isinstance(memo, _Admitted) and memo.by is self and memo.peer == peer:
+            record.request_id = memo.request_id or record.request_id
+            record.bot = memo.ticket.bot.name
+            return memo.ticket
+        fields = self.rules.headers.sort(head.fields)
+        own_id = request_id(fields)
+        record.request_id = own_id or record.request_id
+        record.trace_id = trace_id(fields)
+        asked = asked_by(fields, head.method, head.target, head.version, peer)
+        ticket = self._recall(asked, fields)
+        if ticket is None:
+            if (exchange := reached_by_proxy(head.method, head.target)) is not None:
+                raise not_a_proxy(head.method, exchange, own_url())
+            bot = authenticate(fields, head.method, head.version, self.rules, peer)
+            record.bot = bot.name
+            ticket = authorise(bot, head.method, head.target, fields, self.rules)
+            self._keep(asked, ticket)
+        record.bot = ticket.bot.name
+        if fields.kept.keys().isdisjoint(_NEVER_AGAIN):
+            head.memo = _Admitted(self, peer, own_id, ticket)
+            self.heads.put(head)
+        return ticket
+
+    def _recall(self, asked: Asked, head: Head) -> Ticket | None:
+        """Return the ticket of a request that is like an earlier one, with its own head.
 
         Raises Refusal `bad_request` for an Idempotency-Key that is none.
         """
@@ -136,16 +180,17 @@ class TicketMemory:
             known.checks,
         )
 
-    def put(self, asked: Asked, ticket: Ticket) -> None:
+    def _keep(self, asked: Asked, ticket: Ticket) -> None:
         """Keep a ticket, unless its head is large: such are rare, and would cost memory."""
         if ticket.head.size > _MOST_REMEMBERED_BYTES:
             return
         self._tickets[asked] = ticket
-        if len(self._tickets) > self._most:
+        if len(self._tickets) > _MOST_REMEMBERED:
             del self._tickets[next(iter(self._tickets))]
 
-    def clear(self) -> None:
-        """Forget them."""
+    def forget(self) -> None:
+        """Let go of what is remembered, as no request comes here any more."""
+        self.heads.clear()
         self._tickets.clear()
 
 
@@ -261,12 +306,8 @@ def _check_length(value: str, rules: Rules) -> None:
         raise Refusal("body_too_large", f"The body is larger than listen.max_body ({rules.max_body} bytes).")
 
 
-def _check_idempotency_key(value: str, _: Rules) -> None:
-    parse_key(value)
-
-
 # By header, in the order in which they are looked at.
-_CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
+_CHECKS: dict[bytes, Callable[[str, Rules], object]] = {
     b"host": _check_host,
     b"origin": _refuse_browser,
     b"referer": _check_referer,
@@ -275,7 +316,7 @@ _CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
     b"expect": _check_expectation,
     b"transfer-encoding": _check_coding,
     b"content-length": _check_length,
-    b"idempotency-key": _check_idempotency_key,
+    b"idempotency-key": lambda value, _: parse_key(value),
 }
 
 
@@ -286,7 +327,8 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     that of the bot in the certificate.
     """
     if rules.local is not None:
-        bot = rules.local if _may_be_local(peer, rules) else None
+        may_be_local = peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
+        bot = rules.local if may_be_local else None
         missing = "Only the gateway's own user and root may use this socket."
     elif (authorization := head.text(b"authorization")) is not None:
         return _by_token(authorization, rules, peer)
@@ -296,16 +338,8 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
         bot = None if peer.uid is None else rules.users.get(peer.uid)
         missing = "No token was sent, and nothing else identifies the bot."
     if bot is None:
-        raise _stranger(missing)
+        raise Refusal("bot_unauthenticated", missing)
     return bot
-
-
-def _stranger(why: str) -> Refusal:
-    return Refusal("bot_unauthenticated", why)
-
-
-def _may_be_local(peer: Peer, rules: Rules) -> bool:
-    return peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
 
 
 def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
@@ -316,15 +350,21 @@ def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
     """
     name, token = _credentials(authorization)
     if not token:
-        raise _stranger("The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN.")
+        raise Refusal(
+            "bot_unauthenticated",
+            "The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN.",
+        )
     bot = rules.bots.get(hashlib.sha256(token).digest())
     if peer.name is not None and (bot is None or bot.name != peer.name):
-        raise _stranger("The token does not belong to the bot in the client certificate.")
+        raise Refusal(
+            "bot_unauthenticated", "The token does not belong to the bot in the client certificate."
+        )
     if bot is None:
-        raise _stranger("No bot has this token.")
+        raise Refusal("bot_unauthenticated", "No bot has this token.")
     if name not in (None, bot.name):
-        raise _stranger(
-            "The token is valid, but the name before it is another bot's: correct it, or send Bearer TOKEN."
+        raise Refusal(
+            "bot_unauthenticated",
+            "The token is valid, but the name before it is another bot's: correct it, or send Bearer TOKEN.",
         )
     return bot
 
@@ -406,27 +446,3 @@ def _deadline_s(head: Head) -> float | None:
     if not _DEADLINE.fullmatch(text):
         raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
     return min(int(text), LONGEST_DEADLINE_MS) / 1000
-
-
-class WrongTokens:
-    """One number for each origin: when all its wrong tokens are forgiven. The oldest are forgotten.
-
-    After some in a row, the answer to each further one is held back. Only failures are: a right token passes
-    at once wherever it comes from, so that no program can lock out a bot behind the same address. What makes
-    guessing hopeless is the size of a token; this keeps a bot with an old token, or a guesser, from filling
-    log and time.
-    """
-
-    def __init__(self) -> None:
-        self._clear_at: OrderedDict[str, float] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._clear_at)
-
-    def note(self, origin: str, now: float) -> float:
-        """Take in one more, and return for how many seconds its answer is to be held back."""
-        debt_s = max(self._clear_at.pop(origin, now) - now, 0.0) + FORGIVEN_AFTER_S
-        self._clear_at[origin] = now + min(debt_s, _MOST_DEBT * FORGIVEN_AFTER_S)
-        if len(self._clear_at) > _MOST_ORIGINS:
-            self._clear_at.popitem(last=False)
-        return HELD_BACK_S if debt_s > FREE * FORGIVEN_AFTER_S else 0.0

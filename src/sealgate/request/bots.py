@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import ssl
-from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
 
 from sealgate.errors import Refusal
@@ -14,7 +13,6 @@ from sealgate.request.admission import Peer
 
 _HTTP_11: Final = (1, 1)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
 _TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
 _TOO_FEW_FILES = Refusal(
     "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
@@ -67,33 +65,12 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
     return Peer(uid=user_of(sock))
 
 
-def own_url(transport: asyncio.BaseTransport | None) -> str:
-    """Return the gateway's own address as the client of a connection reached it."""
-    address = transport.get_extra_info("sockname") if transport is not None else None
-    if transport is None or not isinstance(address, tuple):
-        return "the gateway's own address"
-    scheme = "http" if transport.get_extra_info("ssl_object") is None else "https"
-    host, port = address[:2]
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
 def client_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
     """Return who is at the other end of a connection, as text: a user, or an address; "" if it is gone."""
     if peer.uid is not None:
         return f"user {peer.uid}"
     address = transport.get_extra_info("peername") if transport is not None else None
     return str(address[0]).partition("%")[0] if isinstance(address, tuple) else ""
-
-
-def origin_of(client: str) -> str:
-    """Return whom a client is counted with: all of an IPv6 address that a provider gives to one customer."""
-    try:
-        address = ip_address(client)
-    except ValueError:
-        return client
-    if isinstance(address, IPv6Address) and not address.is_loopback:
-        return str(IPv6Network((address, _ONE_CUSTOMER), strict=False))
-    return str(address)
 
 
 def _common_name(tls: ssl.SSLObject) -> str:

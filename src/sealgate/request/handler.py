@@ -15,12 +15,12 @@ from sealgate.http.server import Incoming
 from sealgate.machine.findings import program_named
 from sealgate.machine.system import System
 from sealgate.orders.outcome import Batch, Outcome
-from sealgate.request.admission import WrongTokens
 from sealgate.request.bookkeeping import Bookkeeping
-from sealgate.request.bots import client_of, origin_of
+from sealgate.request.bots import client_of
 from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, closing_bytes, problem, write_reply
+from sealgate.request.strangers import WrongTokens, origin_of
 
 log = structlog.get_logger("sealgate.handler")
 

@@ -1,72 +1,100 @@
-"""What an attempt teaches the pacer and the clock."""
+"""What an attempt teaches: the pacer, the clock, the firewall's record and the key's breaker."""
 
-from typing import Protocol
+import structlog
 
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
-from sealgate.exchange.kept_clock import KeptClock
-from sealgate.limits.claims import LimitReply
 from sealgate.limits.limit_reply import counted, limit_reply
+from sealgate.limits.scheduler import Permit
 from sealgate.orders.attempts import TIMESTAMP
 from sealgate.orders.outcome import UpstreamError
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
+from sealgate.request.generation import Generation
+from sealgate.request.standing import route_name
 from sealgate.venues.replies import LIMITED, NO_REPLY, Means
 from sealgate.venues.routes import Auth
 from sealgate.venues.server_time import stated_time
-from sealgate.venues.venue import Counter
 
-_SIGNED = Auth.SIGNED
-_DONE, _TIMESTAMP = Means.DONE, Means.TIMESTAMP
+log = structlog.get_logger("sealgate.pipeline")
 
-
-class Learner(Protocol):
-    """What learns how a permit ended: the permit itself, for its pacer."""
-
-    def answered(self, reply: LimitReply, now: float) -> None:
-        """Take it in."""
+_SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
+_DONE, _TIMESTAMP, _FIREWALL = Means.DONE, Means.TIMESTAMP, Means.FIREWALL
 
 
-def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
-    answer: Answer,
-    permit: Learner,
-    ticket: Ticket,
-    context: RequestContext,
-    clock: KeptClock,
-    now: float,
-    counters: tuple[Counter, ...] = (),
-) -> None:
-    """Let the pacer and the clock learn from a reply; `counters` are the venue's."""
-    verdict = answer.verdict
-    counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
-    taught = clock.taught_by(verdict, answer.head, counts)
-    permit.answered(taught, now)
-    context.is_limited = verdict.is_limited
-    if verdict.means is _DONE:
-        if ticket.route.auth is _SIGNED:
-            clock.was_accepted()
-        return
-    if verdict.means is _TIMESTAMP and context.validity is not None:
-        context.is_late = context.validity.explains(now, clock.error_s() or 0.0)
-        if context.is_late:
+class Learner:
+    """Lets the parts of one generation learn from attempts."""
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+        self._clock = generation.clock
+        self._counters = generation.config.venue.limits.counters
+
+    def learn(
+        self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float
+    ) -> None:
+        """Learn from an attempt that ended at `now`. A reply is passed on in any case."""
+        try:
+            if isinstance(attempt, Failure):
+                self._learn_from_failure(attempt, permit, context, now)
+                return
+            self._learn_from_reply(ticket, attempt, permit, context, now)
+            self._learn_of_firewall(ticket, attempt, permit, context, now)
+            if ticket.route.auth is _SIGNED:
+                breaker = self._generation.live_keys[ticket.key].breaker
+                breaker.observe(attempt.status, attempt.verdict, context.sent_at)
+        except Exception:
+            log.exception("reply_not_learned_from", request_id=context.request_id)
+
+    def _learn_from_reply(
+        self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float
+    ) -> None:
+        """Let the pacer and the clock learn, and note an error."""
+        verdict, clock = answer.verdict, self._clock
+        counts = counted(self._counters, answer.head.passed, clock.server_now()) if self._counters else ()
+        taught = clock.taught_by(verdict, answer.head, counts)
+        permit.answered(taught, now)
+        context.is_limited = verdict.is_limited
+        if verdict.means is _DONE:
+            if ticket.route.auth is _SIGNED:
+                clock.was_accepted()
             return
-    error = UpstreamError(verdict, context.sent_at, taught.retry_after_s, clock.error_s())
-    context.upstream_errors += (error,)
-    if verdict.means is _TIMESTAMP:
-        server = stated_time(verdict.found.get("server_time", ""))
-        clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
+        if verdict.means is _TIMESTAMP and context.validity is not None:
+            context.is_late = context.validity.explains(now, clock.error_s() or 0.0)
+            if context.is_late:
+                return
+        error = UpstreamError(verdict, context.sent_at, taught.retry_after_s, clock.error_s())
+        context.upstream_errors += (error,)
+        if verdict.means is _TIMESTAMP:
+            server = stated_time(verdict.found.get("server_time", ""))
+            clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
 
+    def _learn_of_firewall(
+        self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float
+    ) -> None:
+        """Note whether the request passed the firewall; close all gates if this address is shut out.
 
-def observe_failure(
-    failure: Failure, permit: Learner, context: RequestContext, clock: KeptClock, now: float
-) -> None:
-    """Let the clock find out whether the exchange is away; an attempt that found no connection counts, too.
+        After a firewall's refusal the clock asks, too: that tells whether it is for the whole address.
+        """
+        gates, verdict = self._generation.gates, answer.verdict
+        if verdict.means is _FIREWALL:
+            gates.refused_by_firewall(ticket.bot.name, route_name(ticket), context.sent_at, now, verdict.wait)
+            self._clock.due.set()
+        elif gates.firewall.is_alert:
+            gates.firewall.accepted(ticket.bot.name, route_name(ticket), context.sent_at)
+        if verdict.shuts_out_address(is_open=ticket.route.auth is _OPEN):
+            gates.hold(permit.paused_until)
 
-    The pacer learns from a refusal for the limit whose body was cut.
-    """
-    if not failure.is_own:
-        context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
-        context.attempts += not context.is_sent
-        clock.due.set()
-    if failure.limit_fields is not None:
-        permit.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)
+    def _learn_from_failure(
+        self, failure: Failure, permit: Permit, context: RequestContext, now: float
+    ) -> None:
+        """Let the clock find out whether the exchange is away; an attempt without a connection counts, too.
+
+        The pacer learns from a refusal for the limit whose body was cut.
+        """
+        if not failure.is_own:
+            context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
+            context.attempts += not context.is_sent
+            self._clock.due.set()
+        if failure.limit_fields is not None:
+            permit.answered(limit_reply(LIMITED, failure.limit_fields, self._clock.server_now), now)

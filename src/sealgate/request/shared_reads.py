@@ -6,27 +6,39 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
 from sealgate.limits.scheduler import Shared
 from sealgate.request.admission import Ticket
-from sealgate.request.recent_reads import RecentReads
+
+MOST_BYTES = 16 * 1024 * 1024
+_OWN_BYTES = 3 * 1024  # that each takes beside its reply's body: the objects that it consists of, measured
 
 
 class SharedReads:
-    """The shared reads of one pipeline: by its rules each of their bots may read the same."""
+    """The shared reads of one pipeline, the oldest first: by its rules each of their bots may read the same.
 
-    def __init__(self) -> None:
-        self._recent: RecentReads[Shared] = RecentReads()
+    One answers identical ones for as long as its route's `share_s` allows, from the moment it was sent: while
+    it is under way, and then by its reply, if that is kept.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._reads: dict[Hashable, tuple[float, Shared, int]] = {}  # until when, what, its bytes
+        self._bytes = 0
 
     def alike(self, ticket: Ticket, body: bytes) -> Hashable:
         """Return what a read has in common with those that may have its reply: key and bytes."""
         return self, ticket.key, ticket.method, ticket.target.raw, ticket.head.passed, body
 
     def find(self, ticket: Ticket, body: bytes, now: float) -> Shared | None:
-        """Return what was sent a moment ago and is alike, None where that came to nothing."""
-        shared = self._recent.find(self.alike(ticket, body), now)
-        return None if shared is None or shared.came_to_nothing else shared
+        """Return what was sent a moment ago and is alike, None if nothing was, or it came to nothing."""
+        until, shared, _ = self._reads.get(self.alike(ticket, body), (now, None, 0))
+        return None if now > until or shared is None or shared.came_to_nothing else shared
 
     def sent(self, shared: Shared, ticket: Ticket, body: bytes, now: float) -> None:
         """Let others find a read that is sent now, for as long as its route says."""
-        self._recent.sent(self.alike(ticket, body), now + (ticket.route.share_s or 0.0), shared, now)
+        alike = self.alike(ticket, body)
+        self._forget(alike)
+        while self._reads and next(iter(self._reads.values()))[0] < now:
+            self._forget(next(iter(self._reads)))
+        self._reads[alike] = now + (ticket.route.share_s or 0.0), shared, 0
 
     def hand_round(
         self, shared: Shared, attempt: Answer | Failure, ticket: Ticket, body: bytes, request_id: str
@@ -38,14 +50,31 @@ class SharedReads:
         else:
             is_for_others = not attempt.is_own and not (attempt.is_for_time and ticket.deadline_s is not None)
         if ticket.route.share_s:
-            alike = self.alike(ticket, body)
+            size = None
             if is_for_others and isinstance(attempt, Answer) and attempt.is_success:
-                self._recent.keep(alike, shared, len(attempt.body) + ticket.head.size + len(body))
-            else:
-                self._recent.drop(alike, shared)
+                size = len(attempt.body) + ticket.head.size + len(body)
+            self._keep(self.alike(ticket, body), shared, size)
         shared.request_id = request_id
         shared.end(attempt if is_for_others else None)
 
+    def _keep(self, alike: Hashable, shared: Shared, size: int | None) -> None:
+        """Go on with a read whose answer has `size` bytes, or with None drop it; the oldest make room."""
+        until, latest, _ = self._reads.get(alike, (0.0, None, 0))
+        if latest is not shared:
+            return
+        if size is None:
+            self._forget(alike)
+            return
+        self._reads[alike] = until, shared, size + _OWN_BYTES
+        self._bytes += size + _OWN_BYTES
+        while self._bytes > self._most_bytes:
+            self._forget(next(iter(self._reads)))
+
+    def _forget(self, alike: Hashable) -> None:
+        _, _, size = self._reads.pop(alike, (0.0, None, 0))
+        self._bytes -= size
+
     def clear(self) -> None:
         """Let go of all."""
-        self._recent.clear()
+        self._reads.clear()
+        self._bytes = 0

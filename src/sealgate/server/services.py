@@ -128,7 +128,7 @@ def _open_scheduler(
         return next(iter(live_keys.values())).scheduler
     is_same = old is not None and old.config.base_url == config.base_url
     if old is not None and is_same and old.config.venue.limits.scope is scope:
-        return old.open_scheduler
+        return old.gates.of_open
     return RateScheduler(Pacer(pacing_of(config), system.chance), system)
 
 

@@ -1,0 +1,195 @@
+"""One attempt: what is sent, and all that comes before its first byte once there is a connection."""
+
+import asyncio
+from collections.abc import Callable
+
+from sealgate.errors import Refusal
+from sealgate.exchange.answer import Answer
+from sealgate.exchange.connection import CLOSED_UNUSED, UpstreamConnection
+from sealgate.exchange.failure import Failure, FailureKind
+from sealgate.http.headers import content_length
+from sealgate.keys.key import FORM, STATES_LENGTH, SigningKey, bearer_line
+from sealgate.limits.scheduler import Permit
+from sealgate.machine.system import System
+from sealgate.request.admission import Ticket
+from sealgate.request.bookkeeping import Bookkeeping
+from sealgate.request.context import RequestContext
+from sealgate.request.generation import Generation, LiveKey
+from sealgate.request.shared_reads import SharedReads
+from sealgate.request.standing import Standing
+from sealgate.venues.own_parameters import body_type
+from sealgate.venues.routes import Auth
+from sealgate.venues.templates import UnsignableError
+
+_SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY  # looked up once, as in context.py
+_FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
+
+
+class Sender:
+    """Sends the attempts of one generation, each once."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        books: Bookkeeping,
+        standing: Standing,
+        shared_reads: SharedReads,
+        system: System,
+    ) -> None:
+        self._generation = generation
+        self._books = books
+        self._standing = standing
+        self._shared_reads = shared_reads
+        self._system = system
+
+    async def send(
+        self,
+        ticket: Ticket,
+        body: bytes,
+        connection: UpstreamConnection,
+        permit: Permit,
+        context: RequestContext,
+    ) -> Answer | Failure | None:
+        """Stamp, record, sign and send. Return what came of it, None where it must wait once more, unsent."""
+        is_sent = False
+        live_key, clock, now = (
+            self._generation.live_keys[ticket.key],
+            self._generation.clock,
+            self._system.now(),
+        )
+        try:
+            # 1. Let the journal know of nonces that rise before they are used.
+            if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
+                now_ms = clock.timestamp_ms(now)
+                if self._books.must_reserve(live_key.nonces, now_ms):
+                    permit.has_waited = True
+                    await self._books.reserve(live_key.nonces, ticket.key, now_ms)
+                    now = self._system.now()
+            # 2. Stamp. Only the journal is waited for behind the stamp, as it records the fence.
+            self._stamp(ticket, live_key, body, now, context)
+            # 3. Record an order.
+            if self._books.must_record(ticket):
+                permit.has_waited = True
+                await self._record(ticket, live_key, body, context)
+                now = self._system.now()
+            timeout_s = self.time_left_s(context, now)
+            # 4. Sign. Nothing may be waited for between the nonce and the first byte.
+            stamp = context.timestamp_ms, live_key.nonces.take(context.timestamp_ms)
+            data = sealed_request(self._generation.upstream.head, ticket, live_key.key, stamp, body)
+            # 5. Ask once more whether it may be sent, and whether the connection still carries it.
+            self._standing.check(ticket, context, now)
+            if permit.is_paused(now):
+                return None
+            if not self._is_fit(connection, ticket, permit, context, now):
+                if not connection.life.has_rested:  # a new one: it fails like one that cannot be made
+                    return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
+                context.needs_new_connection = True
+                return None
+            # 6. Send.
+            is_sent = True
+        finally:
+            if not is_sent:  # the connection serves the next request
+                connection.release()
+        if ticket.route.share_s:
+            self._shared_reads.sent(permit.share(), ticket, body, now)
+        permit.goes(now)
+        conclusion = context.conclusion
+        # What may execute, or what others wait for, is finished even if the bot hangs up.
+        context.sends(now, may_be_stopped=ticket.is_read and permit.shared is None)
+        attempt = await connection.exchange(
+            data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
+        )
+        if isinstance(attempt, Failure) and attempt.is_unsent:  # its first write failed
+            context.conclusion = conclusion
+        return attempt
+
+    def time_left_s(self, context: RequestContext, now: float) -> float:
+        """Return how long an attempt may take. Raises Refusal `deadline_exceeded` where no time is left."""
+        time_left_s = context.ends_at - now
+        if time_left_s <= 0:
+            raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
+        if context.validity is not None:
+            context.validity.check(now)
+        return min(self._generation.config.upstream.total_timeout, time_left_s)
+
+    def _stamp(
+        self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext
+    ) -> None:
+        """Choose the timestamp, and note until when the exchange can accept it: the fence."""
+        key, clock = live_key.key, self._generation.clock
+        content = key.sealer.content(ticket.method, ticket.target, body)
+        now_ms = clock.timestamp_ms(now)
+        if context.validity is None:
+            context.timestamp_ms = live_key.stamps.take(now_ms, content)
+        else:
+            context.timestamp_ms = context.validity.stamp(clock.known, live_key.stamps, content, now)
+        fence_ms = context.timestamp_ms + key.recv_window_ms + clock.error_ms(now)
+        context.fence_ms = fence_ms if key.has_fence else 0
+        self._books.signed(context)
+
+    async def _record(self, ticket: Ticket, live_key: LiveKey, body: bytes, context: RequestContext) -> None:
+        """Write an order down. A slow journal makes its timestamp old: then both are made once more.
+
+        Raises Refusal `halted` where that does not help, `deadline_exceeded` where it takes too long.
+        """
+        fresh_s = _FRESH * live_key.key.recv_window_ms / 1000
+        for is_last in (False, True):
+            since = self._system.now()
+            server_ms = int(self._generation.clock.server_now() * 1000)
+            try:
+                async with asyncio.timeout(self.time_left_s(context, since)):
+                    await self._books.intent(ticket, body, context, server_ms)
+            except TimeoutError:
+                detail = "The journal could not record the order in time."
+                raise Refusal("deadline_exceeded", detail) from None
+            took_s = self._system.now() - since
+            if took_s < fresh_s:
+                return
+            if is_last:
+                took = f"The journal took {took_s:.1f} s to record the order"
+                raise Refusal("halted", f"{took}, and by then its timestamp was too old.")
+            self._stamp(ticket, live_key, body, self._system.now(), context)
+
+    @staticmethod
+    def _is_fit(
+        connection: UpstreamConnection, ticket: Ticket, permit: Permit, context: RequestContext, now: float
+    ) -> bool:
+        """Ask whether a connection is open, and after a wait still young enough to carry an order."""
+        may_be_lost = ticket.is_read and not context.resends
+        is_too_old = permit.has_waited and not may_be_lost and not connection.life.carries_order(now)
+        return not is_too_old and connection.is_alive()
+
+
+def sealed_request(
+    head: Callable[[str, str], bytes],
+    ticket: Ticket,
+    key: SigningKey,
+    stamp: tuple[int, bytes],
+    body: bytes,
+) -> bytes:
+    """Return what goes upstream; `head` makes its request line and Host, `stamp` is timestamp and nonce.
+
+    A session route needs a key with a session token, which was checked. Raises Refusal where the exchange has
+    no way to sign such a request.
+    """
+    raw, proof, (timestamp_ms, nonce) = ticket.target.raw, b"", stamp
+    if ticket.route.auth is _SIGNED:
+        try:
+            if body:
+                kept = ticket.head.kept
+                declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
+                key.sealer.check_declared(body, declared)
+            proof, raw, body, is_new_form = key.sealer.sign(
+                timestamp_ms, nonce, ticket.method, ticket.target, body
+            )
+        except UnsignableError as error:
+            raise Refusal("bad_request", f"It cannot be signed: {error}.") from None
+        if is_new_form and b"content-type" not in ticket.head.kept:
+            proof += FORM
+    elif ticket.route.auth is _KEY:
+        proof = key.sealer.key_lines()
+    elif ticket.route.auth is _SESSION and key.session is not None:
+        proof = bearer_line(key.session)
+    has_length = body or ticket.method in STATES_LENGTH
+    length = content_length(len(body)) if has_length else b""
+    return b"".join((head(ticket.method, raw), ticket.head.passed, length, proof, b"\r\n", body))

@@ -1,0 +1,66 @@
+"""What only some requests are looked at for: their policy, how long they are valid, prices to learn."""
+
+import structlog
+
+from sealgate.exchange.answer import Answer
+from sealgate.machine.system import System
+from sealgate.orders.policy import Checks, Prices
+from sealgate.orders.validity import begin_validity
+from sealgate.request.admission import Ticket
+from sealgate.request.context import RequestContext
+from sealgate.request.generation import Generation
+from sealgate.venues.routes import Auth
+
+log = structlog.get_logger("sealgate.policy")
+
+_SIGNED = Auth.SIGNED
+_FEWER_PRICES = (
+    "policy.max_notional no longer has the prices of this reply; let the bot read those of fewer symbols "
+    "at once: a reply may have at most 256 KiB, unpacked"
+)
+
+
+class OrderChecks:
+    """Holds orders against what they ask for and what their bot may."""
+
+    def __init__(self, generation: Generation, system: System) -> None:
+        self._generation = generation
+        self._system = system
+
+    async def check(
+        self, ticket: Ticket, checks: Checks, body: bytes, since: float, context: RequestContext
+    ) -> None:
+        """Check an order whose head was read at `since`, and count it as used. Raises Refusal."""
+        live_key, clock = self._generation.live_keys[ticket.key], self._generation.clock
+        # 1. Fix when its X-Gateway-Valid-Ms ends: no wait that follows extends it.
+        if checks.valid_ms:
+            key = live_key.key
+            window_ms = key.recv_window_ms if key.dates_back and ticket.route.auth is _SIGNED else None
+            context.validity = begin_validity(checks.valid_ms, since, key.alias, window_ms)
+            context.give_up_at = min(context.give_up_at, context.validity.until)
+        if checks.guard is None:
+            return
+        # 2. Count what an earlier run sent, by the exchange's clock, which the order itself needs as well.
+        policies = self._generation.rules.policies
+        if policies.undated:
+            await clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
+            policies.date(clock.server_now(), self._system.now())
+        # 3. Ask the policy; one that only observes tells why it would have refused.
+        passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._system.now())
+        if isinstance(passed, str):
+            context.detail = passed
+        else:
+            context.used = checks.guard.usage, passed
+
+
+def learn_prices(
+    prices: Prices, ticket: Ticket, body: bytes, answer: Answer, context: RequestContext
+) -> None:
+    """Take in the prices of a reply of its own: those of one that was kept may have been replaced since."""
+    shape = ticket.route.prices
+    if shape is not None and context.shared is None and answer.is_success:
+        replied = answer.body if answer.remainder is None else None
+        coding = answer.head.content_coding
+        prices.learn((ticket.target.raw, body), shape, replied, coding, now=context.sent_at)
+    for path in prices.new_faults():
+        log.warning("prices_not_read", path=path, fix=_FEWER_PRICES)

@@ -1,0 +1,48 @@
+"""May it be sent? What stops a request that admission let in: a halt, a firewall's refusal, a refused key."""
+
+from sealgate.errors import Refusal
+from sealgate.orders.halts import is_stoppable
+from sealgate.request.admission import Ticket
+from sealgate.request.context import RequestContext
+from sealgate.request.generation import Generation
+from sealgate.request.halting import Halting
+from sealgate.venues.routes import Auth
+
+_SIGNED = Auth.SIGNED
+
+
+class Standing:
+    """Whether requests of one generation may be sent at this moment."""
+
+    def __init__(self, generation: Generation, halting: Halting) -> None:
+        self._generation = generation
+        self._halting = halting
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the gateway shuts down."""
+        return self._halting.is_draining
+
+    def check_new(self, ticket: Ticket) -> None:
+        """Raise Refusal `draining` for a new order while the gateway shuts down."""
+        if self._halting.is_draining and is_stoppable(ticket.route):
+            raise Refusal("draining", "The gateway is shutting down.")
+
+    def check(self, ticket: Ticket, context: RequestContext, now: float) -> None:
+        """Raise Refusal `halted`, `rate_limited` after a firewall's refusal, or `key_disabled`.
+
+        This is asked before each wait and again right before the first byte. Requests that wait in between
+        are stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
+        """
+        self._halting.check(ticket)
+        gates = self._generation.gates
+        if gates.firewall.is_alert:
+            gates.check_firewall(ticket.bot.name, route_name(ticket), now)
+        # The gateway's own reads have no breaker, as they try a disabled key.
+        if context.breaker is not None and ticket.route.auth is _SIGNED:
+            self._generation.live_keys[ticket.key].breaker.check()
+
+
+def route_name(ticket: Ticket) -> str:
+    """Return what a firewall's refusal pauses: the request's route, or its path if no row names it."""
+    return f"{ticket.method} {ticket.route.template if ticket.route.is_named else ticket.target.path}"
