@@ -67,8 +67,9 @@ COMPILED = (
     "exchange/answer.py",
     "exchange/connection.py",
     "exchange/pool.py",
-    "observe/activity.py",
+    "observe/recent.py",
     "observe/log.py",
+    "observe/request_line.py",
     "observe/traffic.py",
 )
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sealgate.observe.evidence import Known, evidence
+from sealgate.observe.evidence import Circumstances, evidence
 from sealgate.venues.replies import Means, Verdict, Whose
 
-NOTHING = Known(clock_error_s=None, has_worked=False)
+NOTHING = Circumstances(clock_error_s=None, has_worked=False)
 
 
 @pytest.mark.parametrize("means", [Means.BANNED, Means.COUNTRY])
@@ -16,7 +16,7 @@ def test_who_is_shut_out_reads_the_exchanges_words(means: Means) -> None:
 
 
 def test_a_country_s_rules_are_not_taken_for_a_missing_permission() -> None:
-    known = Known(clock_error_s=0.1, has_worked=True)
+    known = Circumstances(clock_error_s=0.1, has_worked=True)
     permission = Verdict(Means.ADDRESS, "x", Whose.UPSTREAM, "", others=(Means.PERMISSION,))
     country = Verdict(Means.COUNTRY, "x", Whose.UPSTREAM, "", others=(Means.PERMISSION,))
     assert "most likely it lacks a permission" in evidence(permission, known)

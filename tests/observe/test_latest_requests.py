@@ -12,7 +12,7 @@ from rig.chromium import Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
-from sealgate.observe.live import MOST
+from sealgate.observe.recent import LATEST
 
 GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))
 READ = (b"GET", b"/v1/trade/symbols/list")
@@ -107,10 +107,10 @@ async def test_no_token_query_or_body_is_in_it(station: Station, client: Client)
 
 async def test_the_oldest_give_way(station: Station, client: Client) -> None:
     async with station.bot() as bot:
-        for number in range(MOST + 1):
+        for number in range(LATEST + 1):
             await bot.ask(request(*READ, GRID, b"X-Gateway-Request-Id: %d" % number))
     rows = await requests(station, client)
-    assert [int(row["id"]) for row in rows] == [*range(MOST, 0, -1)]
+    assert [int(row["id"]) for row in rows] == [*range(LATEST, 0, -1)]
 
 
 def lines(count: int) -> str:

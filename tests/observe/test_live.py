@@ -14,14 +14,17 @@ from structlog.testing import capture_logs
 from observe.test_picture import STATUS
 from rig.admin import Client, application, live_view, running_admin
 from rig.bot import bot_at, request
+from rig.outcome import ANSWERED, changed
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
+from rig.verdicts import upstream_error, verdict
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.exchange.clock import BURST
 from sealgate.machine.system import System
 from sealgate.observe.live import Broadcast, Live, TooManyViewersError
 from sealgate.observe.metrics import Metrics
 from sealgate.observe.status import Status
+from sealgate.orders.outcome import Conclusion
 
 BOT = b"Authorization: Bearer token-of-grid"
 LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))
@@ -165,6 +168,27 @@ async def test_viewers_do_not_hold_up_the_end(station: Station) -> None:
             await viewer.send(request(target=b"/events"))
             assert (await viewer.line()).startswith(b"HTTP/1.1 200 ")
         await viewer.rest()
+
+
+def test_an_error_of_the_exchange_is_logged_with_what_explains_it() -> None:
+    """What a bot asked for is no warning."""
+    kinds = {"signature_invalid": "warning", "off_tick": "info", "internal": "warning"}
+    met = tuple(upstream_error(kind, 10.0, clock_error_s=0.002) for kind in kinds)
+    with capture_logs() as logs:
+        Live(status, System())([changed(ANSWERED, conclusion=Conclusion.REFUSED, upstream_errors=met)])
+    assert [(one["kind"], one["log_level"]) for one in logs] == list(kinds.items())
+    assert logs[0] == {
+        "event": "upstream_error",
+        "log_level": "warning",
+        "kind": "signature_invalid",
+        "key": "main",
+        "bot": "grid",
+        "count": 1,
+        "evidence": "clock is fine (±2 ms), the key is known: most likely the secret belongs to another key",
+        "advice": verdict("signature_invalid").advice,
+        "see": "docs/errors.md#signature_invalid",
+    }
+    assert logs[1]["evidence"] is None
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest() -> None:

@@ -22,9 +22,10 @@ from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from rig.wire import PATIENCE_S
 from sealgate.observe import log_stream
-from sealgate.observe.log import Repeats, RequestLog, configure_log, redact, redacted
+from sealgate.observe.log import Repeats, RequestLog, configure_log
 from sealgate.observe.log_stream import LogStream
-from sealgate.orders.outcome import Batch, Conclusion, Outcome
+from sealgate.observe.redaction import redact, redacted
+from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
 
 WALL_S = 1_800_000_000.25  # epoch seconds
@@ -68,7 +69,7 @@ def test_systemds_journal_is_given_the_level_of_each_line(
         found = os.fstat(stderr.fileno())
         monkeypatch.setattr(sys, "stderr", stderr)
         monkeypatch.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}")
-        log_as("info", style)(Batch([DONE, FAILED]))
+        log_as("info", style)([DONE, FAILED])
         try:
             int("made up")
         except ValueError:
@@ -84,15 +85,15 @@ def test_another_stderr_is_given_none(
     stream: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JOURNAL_STREAM", stream)
-    log_as("info", "json")(Batch([DONE]))
+    log_as("info", "json")([DONE])
     assert capfd.readouterr().err.startswith('{"timestamp"')
 
 
 @pytest.mark.parametrize("style", ["json", "auto"])
 def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFixture[str]) -> None:
     log = log_as("info", style)
-    log(Batch([DONE]))
-    log(Batch([REFUSED]))
+    log([DONE])
+    log([REFUSED])
     first, second = map(json.loads, capsys.readouterr().err.splitlines())
     assert first.pop("timestamp") == WALL
     assert first == {
@@ -119,7 +120,7 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
 def test_the_line_of_an_order_that_a_policy_only_observes_says_why(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    log_as("info", "json")(Batch([ANSWERED, changed(ANSWERED, detail="Not refused, as ...")]))
+    log_as("info", "json")([ANSWERED, changed(ANSWERED, detail="Not refused, as ...")])
     plain, observed = map(json.loads, capsys.readouterr().err.splitlines())
     assert "detail" not in plain
     assert (observed["detail"], observed["level"], observed["status"]) == ("Not refused, as ...", "info", 200)
@@ -133,7 +134,7 @@ def test_a_line_has_the_trace_of_its_request(
     """None for one without."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     log = log_as("info", style)
-    log(Batch([changed(outcome, trace_id=trace_id), outcome]))
+    log([changed(outcome, trace_id=trace_id), outcome])
     traced, plain = capsys.readouterr().err.splitlines()
     assert trace_id in (json.loads(traced)["trace_id"] if style == "json" else traced)
     assert "trace_id" not in plain
@@ -141,7 +142,7 @@ def test_a_line_has_the_trace_of_its_request(
 
 @pytest.mark.parametrize("style", ["json", "console"])
 def test_a_line_names_the_request_whose_reply_it_got(style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("info", style)(Batch([changed(ANSWERED, attempts=0, shared="r-0"), ANSWERED]))
+    log_as("info", style)([changed(ANSWERED, attempts=0, shared="r-0"), ANSWERED])
     shared, own = capsys.readouterr().err.splitlines()
     assert json.loads(shared)["shared"] == "r-0" if style == "json" else "shared=r-0" in shared
     assert "shared" not in own
@@ -154,7 +155,7 @@ def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.C
 
 
 def test_one_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("info", "console")(Batch([DONE]))
+    log_as("info", "console")([DONE])
     (line,) = capsys.readouterr().err.splitlines()
     for part in ("request", "id=r-1", "bot=grid", "route=/order", "status=200", "outcome=done"):
         assert part in line
@@ -165,9 +166,9 @@ def test_only_the_gateways_and_the_upstreams_faults_are_warnings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log = log_as("warning", "json")
-    log(Batch([DONE]))
-    log(Batch([REFUSED]))
-    log(Batch([FAILED]))
+    log([DONE])
+    log([REFUSED])
+    log([FAILED])
     (line,) = capsys.readouterr().err.splitlines()
     assert (json.loads(line)["level"], json.loads(line)["reason"]) == ("warning", "upstream_broken")
 
@@ -178,14 +179,14 @@ def test_an_order_in_doubt_is_a_warning_also_where_the_exchange_answered(
     errors = (upstream_error("other_5xx", 1.0),)
     failed = changed(DONE, status=503, conclusion=Conclusion.UNKNOWN, upstream_errors=errors)
     log = log_as("warning", "json")
-    log(Batch([failed]))
-    log(Batch([changed(failed, lane=Lane.READ), changed(failed, attempts=0)]))  # a read, and one given before
+    log([failed])
+    log([changed(failed, lane=Lane.READ), changed(failed, attempts=0)])  # a read, and one given before
     (line,) = capsys.readouterr().err.splitlines()
     assert (json.loads(line)["level"], json.loads(line)["outcome"]) == ("warning", "unknown")
 
 
 def test_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("error", "json")(Batch([FAILED]))
+    log_as("error", "json")([FAILED])
     assert capsys.readouterr().err == ""
 
 
@@ -203,7 +204,6 @@ from rig.upstream import running_upstream, say, say_and_close
 from rig.bot import bot_at
 from rig.wire import OK, reply
 from rig.outcome import ANSWERED, changed
-from sealgate.orders.outcome import Batch
 from sealgate.observe.log import RequestLog, configure_log
 from sealgate.observe.metrics import Metrics
 from sealgate.machine.system import System
@@ -243,7 +243,7 @@ async def main():
                     print((await bot.ask(raw)).raw)
             metrics = Metrics(gateway.status)
             gateway.reporter.flush()
-            metrics(Batch(seen))
+            metrics(seen)
             print(metrics.snapshot()().decode(), json.dumps(asdict(gateway.status())), gateway)
         sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
         print("requests", len(seen), "sealed", sealed)
@@ -355,7 +355,7 @@ def test_what_does_not(text: str) -> None:
 
 def test_values_by_their_name() -> None:
     event = {"event": "x", "signature": CANARY, "count": 3, "note": f"Bearer {CANARY}"}
-    assert redact(None, "info", event) == {
+    assert redact(event) == {
         "event": "x",
         "signature": "***",
         "count": 3,

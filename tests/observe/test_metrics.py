@@ -16,7 +16,7 @@ from rig.station import ENVIRON, Station, running_station, sandbox_config
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.observe.metrics import Metrics
-from sealgate.orders.outcome import Batch, Outcome
+from sealgate.orders.outcome import Outcome
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.server.gateway import Gateway, running_gateway
@@ -57,7 +57,7 @@ def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float
 
 
 def rendered(outcomes: Sequence[Outcome], metrics: Metrics) -> str:
-    metrics(Batch(outcomes))
+    metrics(outcomes)
     return metrics.snapshot()().decode()
 
 
@@ -138,7 +138,7 @@ async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_se
         for _ in range(4):
             assert (await station.ask(symbols)).status == 200
         await station.ask(request())
-        metrics(Batch(station.outcomes.all))
+        metrics(station.outcomes.all)
         client = await aiohttp_client(application(station.gateway.status, live_view(station), metrics))
         found = figures(await (await client.get("/metrics")).text())
     assert counts(found, "shared_reads_total") == {("main",): 3}

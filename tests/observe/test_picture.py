@@ -13,13 +13,12 @@ from rig.verdicts import upstream_error, verdict
 from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
-from sealgate.observe.activity import Activity, Failing
 from sealgate.observe.picture import TICK_S, Picture, State, state, tightest
+from sealgate.observe.recent import Recent
 from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
-from sealgate.observe.troubles import RefusalCount, Trouble
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Scope
-from sealgate.orders.outcome import Batch
+from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
 
 SECOND = LimitStatus(
@@ -45,9 +44,9 @@ SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
 NOW, WALL = 500.0, 1_790_000_000.0
 
 
-def activity(*outcomes: Any, ticks: int = 1) -> Activity:
-    made = Activity()
-    made(Batch(outcomes))
+def recent(*outcomes: Outcome, at: float = NOW, ticks: int = 1) -> Recent:
+    made = Recent()
+    made.take(outcomes, at)
     for _ in range(ticks):
         made.turn()
     return made
@@ -56,8 +55,7 @@ def activity(*outcomes: Any, ticks: int = 1) -> Activity:
 def picture(**parts: Any) -> Picture:
     usual: dict[str, Any] = {
         "status": STATUS,
-        "activity": activity(),
-        "troubles": (),
+        "recent": recent(),
         "weights": {},
         "now": NOW,
         "wall": WALL,
@@ -72,7 +70,7 @@ def key_of(shown: Picture) -> dict[str, Any]:
 
 
 def test_rates_are_those_of_the_ticks_that_ended() -> None:
-    shown = picture(activity=activity(SENT, changed(SENT, attempts=2), ticks=2))
+    shown = picture(recent=recent(SENT, changed(SENT, attempts=2), ticks=2))
     assert shown.document()["requests_per_s"] == 2 / (2 * TICK_S)
     assert key_of(shown)["sent_per_s"] == 3 / (2 * TICK_S)
 
@@ -83,7 +81,7 @@ def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
     sent = (changed(SENT, attempts=3), changed(SENT, key="alt", bot="other"))
     shown = picture(
         status=replace(STATUS, keys=(key,)),
-        activity=activity(*sent),
+        recent=recent(*sent),
         weights={"grid": 1.0, "watch": 3.0, "idle": 1.0},
     )
     assert key_of(shown)["bots"] == [
@@ -94,7 +92,7 @@ def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
 
 
 def test_a_bot_that_is_configured_no_more_weighs_as_most_do() -> None:
-    shown = picture(activity=activity(SENT, changed(SENT, bot="gone")), weights={"grid": 3.0})
+    shown = picture(recent=recent(SENT, changed(SENT, bot="gone")), weights={"grid": 3.0})
     assert [bot["due"] for bot in key_of(shown)["bots"]] == [0.25, 0.75]
     assert [bot["name"] for bot in key_of(shown)["bots"]] == ["gone", "grid"]
 
@@ -109,46 +107,55 @@ def test_without_a_limit_there_is_no_height() -> None:
     key = replace(KEY, limits=(), pause_s=1.234)
     shown = picture(status=replace(STATUS, keys=(key,)))
     assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
-    assert shown.point(activity().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
+    assert shown.point(Recent().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
+
+
+def down(kind: str = "lost", detail: str = "the reply was cut short") -> Outcome:
+    met = tuple(upstream_error(kind, NOW - ago) for ago in (30.0, 20.0, 10.0, 1.0))
+    return changed(SENT, reason="upstream_broken", detail=detail, attempts=4, upstream_errors=met)
 
 
 def test_an_exchange_that_gives_no_answer() -> None:
-    failing = Failing(verdict("lost"), NOW - 30.0, NOW - 1.0, 4, "the reply was cut short")
-    assert picture(failing=failing).document()["failing"] == {
+    shown = picture(recent=recent(down())).document()
+    assert shown["failing"] == {
         "kind": "lost",
         "since_ms": (WALL - 30) * 1000,
         "attempts": 4,
         "cause": "the reply was cut short",
         "advice": verdict("lost").advice,
     }
+    assert shown["state"] == "exchange failing"
+
+
+REFUSED = changed(
+    SENT, conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error("key_invalid", NOW - 2.0),)
+)
 
 
 @pytest.mark.parametrize(
-    ("had_worked", "evidence"),
-    [(True, "it was accepted before"), (False, "it has not been accepted since the start")],
+    ("before", "evidence"),
+    [([SENT], "it was accepted before"), ([], "it has not been accepted since the start")],
 )
-def test_an_error_with_what_explains_it(*, had_worked: bool, evidence: str) -> None:
-    trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 2.0, 0, 0.0, had_worked)
-    (shown,) = picture(troubles=(trouble,)).document()["errors"]
-    assert (shown["last_ms"], shown["count"], shown["whose"]) == ((WALL - 2) * 1000, 3, "setup")
+def test_an_error_with_what_explains_it(before: list[Outcome], evidence: str) -> None:
+    (shown,) = picture(recent=recent(*before, REFUSED)).document()["errors"]
+    assert (shown["last_ms"], shown["count"], shown["whose"]) == ((WALL - 2) * 1000, 1, "setup")
     assert shown["evidence"].startswith(evidence)
+    assert (shown["over_since_ms"], shown["advice"]) == (None, verdict("key_invalid").advice)
 
 
 def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:
-    trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 9.0, 0, 0.0, worked_at=NOW - 2.0)
-    (shown,) = picture(troubles=(trouble,)).document()["errors"]
-    assert (shown["over_since_ms"], shown["advice"]) == ((WALL - 2) * 1000, "")
+    (shown,) = picture(recent=recent(REFUSED, SENT, at=NOW - 1)).document()["errors"]
+    assert (shown["over_since_ms"], shown["advice"]) == ((WALL - 1) * 1000, "")
     assert shown["evidence"].startswith("it has not been accepted since the start")
-    (going_on,) = picture(troubles=(replace(trouble, worked_at=None),)).document()["errors"]
-    assert going_on["over_since_ms"] is None
-    assert going_on["advice"] == verdict("key_invalid").advice
 
 
-REFUSED = RefusalCount("watcher", Lane.READ, "deadline_exceeded", NOW - 60, NOW - 1, refused=42, asked=42)
+LATE = changed(
+    SENT, bot="watcher", lane=Lane.READ, attempts=0, reason="deadline_exceeded", detail="No room.", status=504
+)
 
 
 def test_what_the_gateway_refused_a_bot() -> None:
-    shown = picture(refusals=(REFUSED,)).document()
+    shown = picture(recent=recent(*[LATE] * 42, at=NOW - 1)).document()
     assert shown["refusals"] == [
         {
             "bot": "watcher",
@@ -159,7 +166,7 @@ def test_what_the_gateway_refused_a_bot() -> None:
             "client": None,
             "user_agent": None,
             "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
-            "first_ms": (WALL - 60) * 1000,
+            "first_ms": (WALL - 1) * 1000,
             "last_ms": (WALL - 1) * 1000,
             "over_since_ms": None,
             "is_grave": True,
@@ -170,8 +177,9 @@ def test_what_the_gateway_refused_a_bot() -> None:
 
 
 def test_a_refusal_that_is_over_advises_nothing() -> None:
-    over = replace(REFUSED, last_at=NOW - 100, passed_at=NOW - 90)
-    shown = picture(refusals=(over,)).document()
+    over = recent(*[LATE] * 42, at=NOW - 100)
+    over.take([changed(SENT, bot="watcher", lane=Lane.READ)], NOW - 90)
+    shown = picture(recent=over).document()
     (refused,) = shown["refusals"]
     assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 90) * 1000, "")
     assert shown["state"] == "ready"
@@ -193,17 +201,18 @@ def test_what_policies_refused_is_told_by_rule() -> None:
 
 
 def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
-    shown = picture(refusals=(replace(REFUSED, reason="halted"),)).document()
+    halted = changed(LATE, reason="halted")
+    shown = picture(recent=recent(*[halted] * 9, at=NOW - 1)).document()
     (refused,) = shown["refusals"]
     assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 1) * 1000, "")
     assert (refused["is_grave"], shown["state"]) == (False, "ready")
 
 
 def test_a_point_of_the_charts() -> None:
-    limited = Activity()
-    limited(Batch([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))]))
+    limited = Recent()
+    limited.take([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))], NOW)
     ended = limited.turn()
-    assert picture(activity=limited).point(ended) == {
+    assert picture(recent=limited).point(ended) == {
         "t": WALL,
         "keys": {"main": [960.0, 1200.0, 0.0, 2.0]},
         "limited": [["main", WALL - 0.25]],
@@ -218,7 +227,7 @@ def test_a_point_of_the_charts() -> None:
 def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
     idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
     shown = picture(status=replace(STATUS, keys=(KEY, idle)))
-    assert list(shown.point(activity().turn())["keys"]) == [KEY.alias]
+    assert list(shown.point(Recent().turn())["keys"]) == [KEY.alias]
 
 
 REFUSED_KEY = replace(KEY, disabled="the exchange calls it invalid")
@@ -252,8 +261,6 @@ def test_each_state_is_told_where_only_it_holds(expected: State, change: Change)
 
 def test_an_exchange_that_fails() -> None:
     assert state(STATUS, is_failing=True, is_refusing=True) is State.EXCHANGE_FAILING
-    failing = Failing(verdict("unreachable"), 0.0, 1.0, 3, None)
-    assert picture(failing=failing).document()["state"] == "exchange failing"
 
 
 def test_the_gravest_is_told() -> None:

@@ -7,7 +7,7 @@ from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus, Gap, Sampling
 from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
-from sealgate.observe.evidence import Known, advice, evidence
+from sealgate.observe.evidence import Circumstances, advice, evidence
 from sealgate.observe.status import Status, Use, forecast, halt_status, key_status
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
@@ -179,9 +179,9 @@ def test_an_interval_shorter_than_a_quick_one_stays(error_s: float) -> None:
     assert after(5).gap(0.1, error_s) == Gap(0.1, 0.1)
 
 
-FRESH = Known(0.004, has_worked=False)
-WORKED = Known(0.004, has_worked=True, limit="about 20 per 1 s")
-UNSYNCED = Known(None, has_worked=False)
+FRESH = Circumstances(0.004, has_worked=False)
+WORKED = Circumstances(0.004, has_worked=True, limit="about 20 per 1 s")
+UNSYNCED = Circumstances(None, has_worked=False)
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ UNSYNCED = Known(None, has_worked=False)
             "clock is fine (±4 ms), its signatures were accepted before: most likely its secret was replaced",
         ),
         ("timestamp_outside", UNSYNCED, "clock is not synced"),
-        ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
-        ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
-        ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
-        ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
+        ("timestamp_invalid", Circumstances(1e-5, has_worked=True), "clock is fine (±1 ms)"),
+        ("timestamp_invalid", Circumstances(1.0, has_worked=True), "clock is fine (±1000 ms)"),
+        ("timestamp_outside", Circumstances(1.001, has_worked=True), "clock is known to ±1001 ms only"),
+        ("timestamp_outside", Circumstances(3.0, has_worked=True), "clock is known to ±3000 ms only"),
         (
             "timestamp_outside",
             FRESH._replace(step_s=3600.04),
@@ -228,7 +228,7 @@ UNSYNCED = Known(None, has_worked=False)
         ("off_tick", WORKED, ""),
     ],
 )
-def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -> None:
+def test_what_is_known_explains_the_error(kind: str, known: Circumstances, words: str) -> None:
     assert evidence(verdict(kind), known) == words
 
 
@@ -276,7 +276,7 @@ SAW = "the exchange saw the address 203.0.113.5"
     ],
 )
 def test_a_reply_for_several_things_is_explained_by_what_the_key_was_accepted_for(
-    refused: Verdict, known: Known, words: str
+    refused: Verdict, known: Circumstances, words: str
 ) -> None:
     assert evidence(refused, known) == words
 

@@ -5,7 +5,7 @@ import pytest
 
 from rig.verdicts import upstream_error
 from sealgate.orders.doubts import Doubt, JournalStatus, Terms, read_terms
-from sealgate.orders.outcome import Batch, Outcome
+from sealgate.orders.outcome import Outcome
 
 
 @pytest.mark.parametrize(
@@ -43,26 +43,11 @@ def test_how_often_the_limit_refused_it_is_how_many_of_its_errors_say_so() -> No
     assert tuple(error.kind for error in outcome.upstream_errors) == kinds
 
 
-def ended(*requests: tuple[str, str]) -> list[Outcome]:
-    return [Outcome(name, method, 100.0) for name, method in requests]
-
-
-def test_a_batch_has_its_requests_in_order_and_by_kind() -> None:
-    outcomes = ended(("r1", "POST"), ("r2", "GET"), ("r3", "POST"))
-    batch = Batch(outcomes)
-    assert list(batch) == outcomes
-    assert [(kind[3], alike) for kind, alike in batch.kinds.items()] == [
-        ("POST", [outcomes[0], outcomes[2]]),
-        ("GET", [outcomes[1]]),
-    ]
-    outcomes[0].attempts = 2
-    assert [len(alike) for alike in Batch(outcomes).kinds.values()] == [1, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("reason", "rate_limited"),
+        ("detail", "Not refused, as ..."),
         ("upstream_errors", (upstream_error("off_tick", 1.0),)),
         ("resends", ("timestamp",)),
         ("broken", "the reply was cut short"),
@@ -70,10 +55,11 @@ def test_a_batch_has_its_requests_in_order_and_by_kind() -> None:
         ("shared", "r1"),
     ],
 )
-def test_what_there_is_more_to_say_of_is_apart(field: str, value: object) -> None:
-    usual, rare = ended(("r1", "POST"), ("r2", "POST"))
-    setattr(rare, field, value)
-    assert Batch([usual, rare]).rare == [rare]
+def test_what_there_is_more_to_say_of_is_not_plain(field: str, value: object) -> None:
+    outcome = Outcome("r2", "POST", 100.0)
+    assert outcome.is_plain
+    setattr(outcome, field, value)
+    assert not outcome.is_plain
 
 
 DOUBT = Doubt(

@@ -1,12 +1,13 @@
 """Outcomes on their way to the readers: when, how many at a time, and past a reader that fails."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
 from rig.wire import PATIENCE_S
-from sealgate.orders.outcome import Batch, Outcome
+from sealgate.orders.outcome import Outcome
 from sealgate.request import handler as reporter_module
 from sealgate.request.handler import Reporter
 
@@ -18,8 +19,8 @@ class Reader:
         self.batches: list[list[str]] = []
         self.has_read = asyncio.Event()
 
-    def __call__(self, batch: Batch) -> None:
-        self.batches.append([outcome.request_id for outcome in batch])
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        self.batches.append([outcome.request_id for outcome in outcomes])
         self.has_read.set()
 
     async def next(self) -> list[str]:
@@ -54,7 +55,7 @@ async def test_many_are_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 async def test_a_reader_that_fails_keeps_the_others_from_nothing() -> None:
-    def fail(_: Batch) -> None:
+    def fail(_: Sequence[Outcome]) -> None:
         raise ValueError("no reader of this")
 
     reader = Reader()
@@ -73,7 +74,7 @@ async def test_nor_does_a_log_that_cannot_be_written(monkeypatch: pytest.MonkeyP
         def exception(self, _: str) -> None:
             raise OSError(28, "No space left on device")
 
-    def fail(_: Batch) -> None:
+    def fail(_: Sequence[Outcome]) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(reporter_module, "log", FullDisk())

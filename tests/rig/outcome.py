@@ -4,7 +4,7 @@ from typing import Any
 
 from sealgate.orders.outcome import Conclusion, Outcome
 
-_NOT_FIELDS = frozenset({"end", "times_limited"})
+_NOT_FIELDS = frozenset({"end", "is_plain", "times_limited"})
 _FIELDS = [name for name in dir(Outcome("", "", 0.0)) if name[0] != "_" and name not in _NOT_FIELDS]
 
 

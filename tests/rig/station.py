@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from rig.verdicts import judged
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
 from sealgate.machine.system import System
-from sealgate.orders.outcome import Batch, Outcome
+from sealgate.orders.outcome import Outcome
 from sealgate.sandbox.server import Sandbox
 from sealgate.server.gateway import Gateway, running_gateway
 
@@ -49,9 +49,9 @@ class Outcomes:
         self.all: list[Outcome] = []
         self._waiting: list[tuple[int, asyncio.Event]] = []
 
-    def __call__(self, batch: Batch) -> None:
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take outcomes in."""
-        self.all.extend(batch)
+        self.all.extend(outcomes)
         for count, event in self._waiting:
             if len(self.all) >= count:
                 event.set()

@@ -1,18 +1,20 @@
 """Readers of what happened: metrics, log, live page, status. None has a line of its own in the pipeline.
 
 Pure:
-status    the state at one moment
-metrics   a new metric goes here
-traffic   the numbers that every request adds to
-activity  the last ten seconds
-evidence  what is known about the cause of an error
+status        the state at one moment
+metrics       a new metric goes here
+traffic       the totals of all requests
+recent        what happened lately: the last ten seconds, the latest requests, what went wrong
+troubles      the records of what went wrong, and when each is over
+evidence      what is known about the cause of an error
+picture       all that page and `top` show of one moment
+request_line  the log line of a request
+redaction     blanks what looks like a secret
 
 Shell:
-log         one line per request
+log         sets up the log, and writes the requests' lines
 log_stream  the log's way out of the process
 live        the live view, twice a second
-picture     all that it shows of one moment
-troubles    what went wrong lately
 admin       the admin address and the admin socket
 views       the page and its files
 serving     how both are served

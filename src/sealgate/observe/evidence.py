@@ -18,7 +18,7 @@ LARGER_NONCES = (
 _FINE_MS = 1000  # well within any recv_window
 
 
-class Known(NamedTuple):
+class Circumstances(NamedTuple):
     """What the gateway knows when an error comes.
 
     `clock_error_s` is None without a synced clock. `has_worked`: the key was accepted since the start.
@@ -33,7 +33,7 @@ class Known(NamedTuple):
     step_s: float | None = None
 
 
-def evidence(verdict: Verdict, known: Known) -> str:
+def evidence(verdict: Verdict, known: Circumstances) -> str:
     """Return what is known about the cause, as a sentence without its end; "" where nothing is."""
     if verdict.others:
         return "; ".join(filter(None, (_one_of_several(verdict, known), _address(verdict))))
@@ -49,7 +49,7 @@ def evidence(verdict: Verdict, known: Known) -> str:
     return explain(known) if explain else ""
 
 
-def advice(verdict: Verdict, known: Known) -> str:
+def advice(verdict: Verdict, known: Circumstances) -> str:
     """Return what to do about an error."""
     if verdict.means is Means.TIMESTAMP and known.step_s is not None:
         return "Nothing to do: the gateway follows the exchange's clock."
@@ -58,7 +58,7 @@ def advice(verdict: Verdict, known: Known) -> str:
     return verdict.advice
 
 
-def _one_of_several(verdict: Verdict, known: Known) -> str:
+def _one_of_several(verdict: Verdict, known: Circumstances) -> str:
     """Return what tells the meanings of a reply apart: a key that is accepted elsewhere is a good one."""
     if not known.has_worked:
         return "the key has not been accepted since the start"
@@ -74,25 +74,25 @@ def _address(verdict: Verdict) -> str:
     return f"the exchange saw the address {address}" if address else ""
 
 
-def _signature(known: Known) -> str:
+def _signature(known: Circumstances) -> str:
     if known.has_worked:
         return f"{_clock(known)}, its signatures were accepted before: most likely its secret was replaced"
     return f"{_clock(known)}, the key is known: most likely the secret belongs to another key"
 
 
-def _key(known: Known) -> str:
+def _key(known: Circumstances) -> str:
     if known.has_worked:
         return "it was accepted before: most likely it was revoked or has expired"
     return "it has not been accepted since the start: most likely `api_key` is mistyped or revoked"
 
 
-def _timestamp(known: Known) -> str:
+def _timestamp(known: Circumstances) -> str:
     if known.step_s is None:
         return _clock(known)
     return f"the exchange's clock stepped by {known.step_s:+.1f} s; before that, {_clock(known, 'was')}"
 
 
-def _clock(known: Known, verb: str = "is") -> str:
+def _clock(known: Circumstances, verb: str = "is") -> str:
     if known.clock_error_s is None:
         return f"clock {verb} not synced"
     bound_ms = max(1, round(known.clock_error_s * 1000))
@@ -100,13 +100,13 @@ def _clock(known: Known, verb: str = "is") -> str:
     return f"clock {verb} fine (±{bound_ms} ms)" if is_fine else f"clock {verb} known to ±{bound_ms} ms only"
 
 
-def _limit(known: Known) -> str:
+def _limit(known: Circumstances) -> str:
     if known.is_foreign_use:
         return f"{known.limit}; someone else seems to use this key too"
     return known.limit
 
 
-_EVIDENCE: dict[str, Callable[[Known], str]] = {
+_EVIDENCE: dict[str, Callable[[Circumstances], str]] = {
     "signature_invalid": _signature,
     "timestamp_outside": _timestamp,
     "timestamp_invalid": _timestamp,

@@ -7,25 +7,28 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import structlog
+
 from sealgate.config.names import STRANGER
-from sealgate.observe.activity import Activity, Answering
-from sealgate.observe.evidence import Known
-from sealgate.observe.log import redacted
-from sealgate.observe.picture import TICK_S, Picture, known_of
+from sealgate.observe.evidence import advice, evidence
+from sealgate.observe.picture import TICK_S, Picture, circumstances_of
+from sealgate.observe.recent import Recent
+from sealgate.observe.redaction import redacted
 from sealgate.observe.status import Status
-from sealgate.observe.troubles import RefusalCounts, Troubles
-from sealgate.orders.outcome import Batch, Outcome
-from sealgate.venues.replies import Judge
+from sealgate.observe.troubles import Trouble
+from sealgate.orders.outcome import Outcome
+from sealgate.venues.replies import Judge, Whose, doc_link
 
 _MOST_VIEWERS = 50
 _QUEUE = 4
 
 Event = tuple[str, str]  # name and data
-MOST = 200
 _KEPT = 600  # points, five minutes
+
+log = structlog.get_logger("sealgate.upstream")
 
 
 class TooManyViewersError(Exception):
@@ -113,26 +116,28 @@ class Live:
         self._status = status
         self._clock = clock
         self._weights = weights
-        self._activity = Activity(unsigned)
-        self._answering = Answering()
-        self._troubles = Troubles(self._known, self._activity.has_worked)
-        self._refusals = RefusalCounts()
-        self._latest_requests: deque[Outcome] = deque(maxlen=MOST)
+        self._recent = Recent(unsigned)
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def __call__(self, batch: Batch) -> None:
-        """Take a batch in."""
-        now = self._clock.now()
-        self._troubles(batch, now)  # first: what it notes is what was known before
-        self._activity(batch)
-        self._refusals(batch, now)
-        self._answering(batch)
-        self._latest_requests.extend(batch.outcomes)  # kept only: nothing is made of one until somebody asks
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take in requests that ended, and log the errors that are due."""
+        for trouble in self._recent.take(outcomes, self._clock.now()):
+            self._log(trouble)
 
-    def _known(self, alias: str) -> Known:
-        return known_of(self._status(), alias, self._activity.has_worked)
+    def _log(self, trouble: Trouble) -> None:
+        known = trouble.at_the_time(circumstances_of(self._status(), trouble.key))
+        (log.info if trouble.verdict.whose is Whose.BOT else log.warning)(
+            "upstream_error",
+            kind=trouble.kind,
+            key=trouble.key,
+            bot=trouble.bot,
+            count=trouble.unlogged,
+            evidence=evidence(trouble.verdict, known) or None,
+            advice=advice(trouble.verdict, known),
+            see=doc_link(trouble.verdict),
+        )
 
     def start(self) -> None:
         """Begin to look, inside a running loop."""
@@ -146,7 +151,7 @@ class Live:
 
     def _tick(self) -> None:
         self.start()
-        ended = self._activity.turn()
+        ended = self._recent.turn()
         picture = self._paint()
         point = json.dumps(picture.point(ended))
         self._points.append(point)
@@ -156,17 +161,13 @@ class Live:
             self.broadcast.publish(("picture", f'{{"point":{point},"now":{document}}}'))
 
     def _paint(self) -> Picture:
-        status, now = self._status(), self._clock.now()
         return Picture(
-            status,
-            self._activity,
-            self._troubles.latest(),
+            self._status(),
+            self._recent,
             self._weights(),
-            now,
+            self._clock.now(),
             self._clock.wall(),
             lambda: len(asyncio.all_tasks()),  # which takes as long as there are many: only for who looks
-            self._answering.failing(status.clock, now),
-            self._refusals.latest(),
         )
 
     def document(self) -> dict[str, Any]:
@@ -176,7 +177,7 @@ class Live:
     def requests(self) -> list[dict[str, Any]]:
         """Return the latest requests as plain values, the latest first."""
         epoch_s = self._clock.wall() - self._clock.now()
-        return [row(one, epoch_s) for one in reversed(self._latest_requests)]
+        return [row(one, epoch_s) for one in reversed(self._recent.requests)]
 
     def history(self) -> str:
         """Return what a viewer gets first, as JSON: the points so far, and the picture.

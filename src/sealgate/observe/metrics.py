@@ -4,7 +4,7 @@ What every request adds to is a plain number until a scrape; what few do is a co
 """
 
 import collections
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from sealgate.config.names import STRANGERS_LABEL
 from sealgate.observe.status import Status
 from sealgate.observe.traffic import Durations, TrafficTotals
-from sealgate.orders.outcome import Batch, Outcome
+from sealgate.orders.outcome import Outcome
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 _OF_STRANGERS = ("bot_unauthenticated", "browser_refused", "host_refused")
@@ -31,20 +31,19 @@ class _TrafficCollector(Collector):
         labels = ("bot", "key", "route", "method", "status")
         requests = CounterMetricFamily("sealgate_requests", "Requests of known bots", labels=labels)
         outcomes = CounterMetricFamily("sealgate_outcomes", "Requests by outcome", labels=("bot", "outcome"))
-        counts: collections.Counter[tuple[str, ...]] = collections.Counter()
-        concluded: collections.Counter[tuple[str, str]] = collections.Counter()
-        for (bot, key, route, method, status, conclusion), count in self._traffic.rows().items():
-            counts[bot, key, route, method, str(status)] += count
-            concluded[bot, conclusion.value] += count
-        for names, count in counts.items():
-            requests.add_metric(names, count)
-        for pair, count in concluded.items():
-            outcomes.add_metric(pair, count)
         sent = CounterMetricFamily(
             "sealgate_sent", "Requests sent to the exchange, resends included", labels=("bot", "key", "lane")
         )
-        for (bot, key, lane), count in self._traffic.sent().items():
-            sent.add_metric((bot, key, lane.value), count)
+        asked, ended, went = (collections.Counter[tuple[str, ...]]() for _ in range(3))
+        for (bot, alias, route, method, status, conclusion, lane), tally in self._traffic.tallies().items():
+            key = alias or ""
+            asked[bot, key, route, method, str(status)] += tally.requests
+            ended[bot, conclusion.value] += tally.requests
+            if lane is not None and tally.sent:
+                went[bot, key, lane.value] += tally.sent
+        for family, counts in ((requests, asked), (outcomes, ended), (sent, went)):
+            for values, count in counts.items():
+                family.add_metric(values, count)
         yield requests
         yield sent
         yield outcomes
@@ -105,11 +104,12 @@ class Metrics:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
 
-    def __call__(self, batch: Batch) -> None:
-        """Take a batch in."""
-        self._traffic.take(batch)
-        for outcome in batch.rare:
-            self._take_rare(outcome, outcome.key or "")
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take in requests that ended."""
+        self._traffic.take(outcomes)
+        for outcome in outcomes:
+            if not outcome.is_plain:
+                self._take_rare(outcome, outcome.key or "")
 
     def _take_rare(self, outcome: Outcome, key: str) -> None:
         """Count what most requests do not have."""
@@ -119,17 +119,14 @@ class Metrics:
             self._shared.labels(key).inc()
         for reason in outcome.resends:
             self._retries.labels(key, reason).inc()
-        self._count_limited(outcome, key)
-        for error in outcome.upstream_errors:
-            self._errors.labels(key, error.kind).inc()
-            if error.retry_after_s is not None:
-                self._stated_waits.labels(key).observe(error.retry_after_s)
-
-    def _count_limited(self, outcome: Outcome, key: str) -> None:
         if times_limited := outcome.times_limited:
             self._limited.labels(key, "upstream").inc(times_limited)
         if outcome.reason == "rate_limited":
             self._limited.labels(key, "gateway").inc()
+        for error in outcome.upstream_errors:
+            self._errors.labels(key, error.kind).inc()
+            if error.retry_after_s is not None:
+                self._stated_waits.labels(key).observe(error.retry_after_s)
 
     def snapshot(self) -> Callable[[], bytes]:
         """Look at the status, on the loop; return what writes the text, slowly, for a thread."""

@@ -1,15 +1,15 @@
 """Everything that the live view shows of one moment, put together from the status and the last seconds."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from sealgate.errors import REASONS
 from sealgate.limits.status import LimitStatus
-from sealgate.observe.activity import SPAN, Activity, Failing, Tick
-from sealgate.observe.evidence import Known, advice, evidence
+from sealgate.observe.evidence import Circumstances, advice, evidence
+from sealgate.observe.recent import SPAN, Failing, Recent, Tick
 from sealgate.observe.status import KeyStatus, PolicyStatus, Status, Use, forecast
 from sealgate.observe.troubles import RefusalCount, Trouble
 
@@ -65,19 +65,16 @@ class Picture:
     """
 
     status: Status
-    activity: Activity
-    troubles: Sequence[Trouble]
+    recent: Recent
     weights: Mapping[str, float]
     now: float
     wall: float
     tasks: Callable[[], int]
-    failing: Failing | None = None
-    refusals: Sequence[RefusalCount] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, and what the last ten seconds add to it."""
-        seconds = max(1, self.activity.ticks) * TICK_S
-        sent = self.activity.sent()
+        seconds = max(1, len(self.recent.ended())) * TICK_S
+        sent = self.recent.sent()
         document = asdict(self.status)
         keys = zip(document["keys"], self.status.keys, strict=True)
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
@@ -86,25 +83,30 @@ class Picture:
             "state": self._state(),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks(),
-            "requests": self.activity.total,
-            "requests_per_s": round(self.activity.requests() / seconds, 2),
-            "latency": self.activity.latency(SPAN)._asdict(),
+            "requests": self.recent.total,
+            "requests_per_s": round(sum(tick.requests for tick in self.recent.ended()) / seconds, 2),
+            "latency": self.recent.latency(SPAN)._asdict(),
             "idle_bots": sorted(self.weights.keys() - busy),
             "failing": self._failing(),
-            "errors": [self._error(trouble) for trouble in self.troubles],
-            "refusals": [self._refusal(refusal) for refusal in self.refusals],
+            "errors": [self._error(trouble) for trouble in self.recent.troubles()],
+            "refusals": [self._refusal(refusal) for refusal in self.recent.refusals()],
             "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
         }
 
+    @property
+    def _failure(self) -> Failing | None:
+        return self.recent.failing(self.status.clock, self.now)
+
     def _state(self) -> str:
         is_refusing = any(
-            self._over_since(refusal) is None and refusal.is_grave(self.now) for refusal in self.refusals
+            self._over_since(refusal) is None and refusal.is_grave(self.now)
+            for refusal in self.recent.refusals()
         )
-        return state(self.status, is_failing=self.failing is not None, is_refusing=is_refusing)
+        return state(self.status, is_failing=self._failure is not None, is_refusing=is_refusing)
 
     def _failing(self) -> dict[str, Any] | None:
         """Return since when the exchange gives no answer, None where it does."""
-        if (failing := self.failing) is None:
+        if (failing := self._failure) is None:
             return None
         return {
             "kind": failing.verdict.kind,
@@ -151,7 +153,7 @@ class Picture:
 
     def _error(self, trouble: Trouble) -> dict[str, Any]:
         """Return an error of the exchange with what explains it; one that is over has no advice."""
-        known = trouble.explained_by(known_of(self.status, trouble.key, ()))
+        known = trouble.at_the_time(circumstances_of(self.status, trouble.key))
         over_since = trouble.over_since(self.now)
         return {
             "key": trouble.key,
@@ -195,8 +197,8 @@ class Picture:
 
         Keys of which there is nothing to show are left out: there may be a thousand, and minutes are kept.
         """
-        latency, clock = self.activity.latency(_SHORT), self.status.clock
-        sent, seconds = self.activity.sent(_SHORT), min(_SHORT, max(1, self.activity.ticks)) * TICK_S
+        latency, clock = self.recent.latency(_SHORT), self.status.clock
+        sent, seconds = self.recent.sent(_SHORT), max(1, len(self.recent.ended(_SHORT))) * TICK_S
         rates: Counter[str] = Counter()
         for (alias, _), count in sent.items():
             rates[alias] += count
@@ -224,12 +226,12 @@ def tightest(key: KeyStatus) -> LimitStatus | None:
     return max(key.limits, key=lambda limit: limit.used_ratio, default=None)
 
 
-def known_of(status: Status, alias: str, has_worked: Collection[str]) -> Known:
-    """Return what explains an error of a key."""
+def circumstances_of(status: Status, alias: str) -> Circumstances:
+    """Return what explains an error of a key at this moment; `has_worked` is recorded with each error."""
     key = next((key for key in status.keys if key.alias == alias), None)
     limit = tightest(key) if key else None
     words, is_foreign = (limit.words, limit.is_foreign_use) if limit else ("", False)
-    return Known(status.clock.error_s, alias in has_worked, words, is_foreign)
+    return Circumstances(status.clock.error_s, has_worked=False, limit=words, is_foreign_use=is_foreign)
 
 
 def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:

@@ -4,11 +4,10 @@ Log and metrics are readers of `Outcome`; none of them has a line of its own in 
 what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sealgate.venues.replies import Verdict
@@ -16,7 +15,6 @@ from sealgate.venues.replies import Verdict
 if TYPE_CHECKING:
     from sealgate.venues.routes import Lane
 
-_KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
 LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
 
@@ -128,49 +126,22 @@ class Outcome:
             self.resends = self.resends[: max(0, self.attempts - 1)]
 
     @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to tell but who sent what, how it ended and how long it took."""
+        return not (
+            self.reason
+            or self.detail
+            or self.upstream_errors
+            or self.resends
+            or self.broken
+            or self.has_hung_up
+            or self.shared
+        )
+
+    @property
     def times_limited(self) -> int:
         """How often the upstream refused it for its limit."""
         return sum(error.verdict.is_limited for error in self.upstream_errors)
-
-
-# What requests are counted by: bot, key, route, method, status, conclusion, lane, attempts.
-Kind = tuple[str | None, str | None, str, str, int, Conclusion, "Lane | None", int]
-
-
-class Batch:
-    """Requests that ended, in order, with what several readers want of them.
-
-    `kinds` has them by kind, as most are of a few. `rare` are those of which there is more to say: refused,
-    not refused by a policy that only observes, sent again, failed, broken off, abandoned by the bot, or
-    answered with another's reply.
-    """
-
-    __slots__ = ("kinds", "outcomes", "rare")
-
-    def __init__(self, outcomes: Sequence[Outcome]) -> None:
-        self.outcomes = outcomes
-        self.kinds: dict[Kind, list[Outcome]] = {}
-        for one in outcomes:
-            kind = _KIND(one)
-            alike = self.kinds.get(kind)
-            if alike is None:
-                self.kinds[kind] = [one]
-            else:
-                alike.append(one)
-        self.rare = [
-            one
-            for one in outcomes
-            if one.reason
-            or one.detail
-            or one.upstream_errors
-            or one.resends
-            or one.broken
-            or one.has_hung_up
-            or one.shared is not None
-        ]
-
-    def __iter__(self) -> Iterator[Outcome]:
-        return iter(self.outcomes)
 
 
 @dataclass(slots=True)

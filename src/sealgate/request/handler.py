@@ -14,7 +14,7 @@ from sealgate.exchange.answer import BrokenReplyError
 from sealgate.http.server import Incoming
 from sealgate.machine.findings import program_named
 from sealgate.machine.system import System
-from sealgate.orders.outcome import Batch, Outcome
+from sealgate.orders.outcome import Outcome
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import client_of
 from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
@@ -138,7 +138,7 @@ def _user_agent(request: Incoming) -> str | None:
     return program_named(sent[0]) if sent else None
 
 
-Reader = Callable[[Batch], None]
+Reader = Callable[[Sequence[Outcome]], None]
 
 
 class Reporter:
@@ -168,10 +168,10 @@ class Reporter:
         """Give the readers what is there."""
         if not self._ended:
             return
-        batch, self._ended = Batch(self._ended), []
+        ended, self._ended = self._ended, []
         for reader in self._readers:
             try:
-                reader(batch)
+                reader(ended)
             except Exception:  # a full disk under the log must not stop the metrics, nor the gateway
                 with contextlib.suppress(OSError):
                     log.exception("reader_failed")

@@ -1,0 +1,222 @@
+"""What happened lately: the one reader of outcomes that page, stream, `/status.json` and `sealgate top` have.
+
+It remembers the last ten seconds (who sent what, how fast), the latest requests, what went wrong, and whether
+the exchange answers.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from sealgate.config.names import STRANGER
+from sealgate.exchange.clock import ClockStatus
+from sealgate.observe.redaction import redacted
+from sealgate.observe.troubles import QUIET_S, RefusalCount, Trouble
+from sealgate.orders.outcome import Conclusion, Outcome, UpstreamError
+from sealgate.venues.replies import Means, Verdict
+
+if TYPE_CHECKING:
+    from sealgate.venues.routes import Lane
+
+SPAN = 20  # ticks that are remembered
+LATEST = 200  # requests that are kept as they are
+_DURATIONS = 100  # per tick: sorting thousands would hold the loop up for milliseconds
+_TROUBLES = 50
+_IN_A_ROW = 3  # failures that make an outage: one lost reply is none
+_NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
+_OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
+_DONE = Conclusion.DONE
+
+
+class Tick:
+    """The requests that ended between two looks. `limited` has the key and time of each 429."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.sent: Counter[tuple[str, str]] = Counter()  # by key and bot
+        self.added_s: deque[float] = deque(maxlen=_DURATIONS)
+        self.upstream_s: deque[float] = deque(maxlen=_DURATIONS)
+        self.limited: list[tuple[str, float]] = []
+
+
+class Latency(NamedTuple):
+    """Milliseconds below which half, or 99 of 100, requests stay; None without requests."""
+
+    added_p99_ms: float | None
+    upstream_p50_ms: float | None
+    upstream_p99_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """The failures since the exchange's last answer. Times are readings of `System.now`.
+
+    `verdict` is that of the latest failure; `cause` says more about it, None where nothing is known.
+    """
+
+    verdict: Verdict
+    since: float
+    last_at: float
+    attempts: int
+    cause: str | None
+
+
+class Recent:
+    """A reader of outcomes. `unsigned` returns the templates of routes that are not signed.
+
+    `has_worked` are the keys that the exchange has accepted since the start. The records of refusals are
+    bounded by the bots, lanes and reasons that there are.
+    """
+
+    def __init__(self, unsigned: Callable[[], frozenset[str]] = frozenset) -> None:
+        self.total = 0
+        self.has_worked: set[str] = set()
+        self.requests: deque[Outcome] = deque(maxlen=LATEST)  # nothing is made of one until somebody asks
+        self._unsigned = unsigned
+        self._ticks: deque[Tick] = deque([Tick()], maxlen=SPAN)
+        self._failing: Failing | None = None
+        self._troubles: OrderedDict[tuple[str, str], Trouble] = OrderedDict()
+        self._refusals: dict[str, dict[tuple[Lane | None, str], RefusalCount]] = {}
+
+    def take(self, outcomes: Sequence[Outcome], now: float) -> list[Trouble]:
+        """Take in requests that ended by `now`; return copies of the troubles that are due in the log."""
+        tick = self._ticks[-1]
+        self.total += len(outcomes)
+        tick.requests += len(outcomes)
+        self.requests.extend(outcomes)
+        due: list[Trouble] = []
+        for one in outcomes:
+            # 1. Its errors come before what it proves: the records say what was known when an error came.
+            for error in one.upstream_errors:
+                if error.verdict.is_limited and one.key is not None:
+                    tick.limited.append((one.key, error.at))
+                trouble = self._met(error, one)
+                if trouble.is_due:
+                    due.append(replace(trouble))
+                    trouble.unlogged, trouble.logged_at = 0, trouble.last_at
+            # 2. What was sent shows how fast the exchange is, whether it answers, and which keys it accepts.
+            if one.attempts:
+                tick.added_s.append(one.added_s)
+                tick.upstream_s.append(one.upstream_s)
+                if one.key is not None:
+                    tick.sent[one.key, one.bot or ""] += one.attempts
+                if one.conclusion is _DONE:
+                    self._accepted(one, now)
+                if one.broken is None and (self._failing is not None or one.upstream_errors):
+                    self._failing = self._failing_after(one)
+            # 3. What the gateway refused is counted against what the bot asked for meanwhile.
+            if one.reason is not None or self._refusals:
+                self._count_refusals(one, now)
+        return due
+
+    def _met(self, error: UpstreamError, outcome: Outcome) -> Trouble:
+        """Return the record of an error, now the latest one."""
+        key = outcome.key or ""
+        trouble = self._troubles.pop((key, error.kind), None)
+        if trouble is None:
+            trouble = Trouble(key, error.verdict, "", 0, error.at, 0, error.at - QUIET_S)
+        self._troubles[key, error.kind] = trouble
+        if len(self._troubles) > _TROUBLES:
+            self._troubles.popitem(last=False)
+        trouble.verdict, trouble.last_at = error.verdict, error.at
+        trouble.bot, trouble.lane, trouble.worked_at = outcome.bot or "", outcome.lane, None
+        # A request that was sent again and then accepted also shows that the exchange accepts the key.
+        was_mended = bool(outcome.resends) and outcome.conclusion is _DONE
+        trouble.had_worked = was_mended or key in self.has_worked
+        trouble.clock_error_s, trouble.step_s = error.clock_error_s, error.step_s
+        trouble.count += 1
+        trouble.unlogged += 1
+        return trouble
+
+    def _accepted(self, outcome: Outcome, now: float) -> None:
+        key = outcome.key
+        if key is not None and key not in self.has_worked and outcome.route not in self._unsigned():
+            self.has_worked.add(key)
+        for trouble in self._troubles.values():
+            if trouble.worked_at is None and trouble.is_settled_by(key or "", outcome.lane, outcome.bot):
+                trouble.worked_at = now
+
+    def _failing_after(self, outcome: Outcome) -> Failing | None:
+        """Return the failures after an outcome: none if its last attempt was answered."""
+        errors = outcome.upstream_errors
+        if len(errors) < outcome.attempts or errors[-1].verdict.means is not Means.UNKNOWN:
+            return None
+        failed = [error for error in errors if error.verdict.means is Means.UNKNOWN]
+        last = failed[-1]
+        before = self._failing or Failing(last.verdict, failed[0].at, last.at, 0, None)
+        cause = outcome.detail if outcome.reason else None
+        attempts = before.attempts + len(failed)
+        return replace(before, verdict=last.verdict, last_at=last.at, attempts=attempts, cause=cause)
+
+    def _count_refusals(self, outcome: Outcome, now: float) -> None:
+        # If the exchange failed, the order may have executed, also if only its Idempotency-Key came again.
+        reason = None if outcome.reason in _OF_THE_EXCHANGE else outcome.reason
+        bot, lane = outcome.bot or STRANGER, outcome.lane
+        if reason is not None:
+            records = self._refusals.setdefault(bot, {})
+            record = records.get((lane, reason))
+            if record is None or record.over_since(now) is not None:
+                record = records[lane, reason] = RefusalCount(bot, lane, reason, now, now)
+            record.refused += 1
+            record.client = outcome.client
+            record.user_agent = outcome.user_agent and redacted(outcome.user_agent)
+            record.last_at, record.passed_at = now, None
+        for record in self._refusals.get(bot, {}).values():
+            if record.lane in (None, lane):
+                record.asked += 1
+                if reason is None and record.passed_at is None:
+                    record.passed_at = now
+
+    def turn(self) -> Tick:
+        """Begin a new tick and return the one that ended."""
+        ended = self._ticks[-1]
+        self._ticks.append(Tick())
+        return ended
+
+    def ended(self, ticks: int = SPAN) -> list[Tick]:
+        """Return the latest ticks that have ended."""
+        return list(self._ticks)[:-1][-ticks:]
+
+    def sent(self, ticks: int = SPAN) -> Counter[tuple[str, str]]:
+        """Return how many requests were sent in the latest ticks, by key and bot."""
+        total: Counter[tuple[str, str]] = Counter()
+        for tick in self.ended(ticks):
+            total.update(tick.sent)
+        return total
+
+    def latency(self, ticks: int = SPAN) -> Latency:
+        """Return how long the requests of the latest ticks took."""
+        latest = self.ended(ticks)
+        added = sorted(chain.from_iterable(tick.added_s for tick in latest))
+        upstream = sorted(chain.from_iterable(tick.upstream_s for tick in latest))
+        return Latency(
+            _percentile_ms(added, 0.99), _percentile_ms(upstream, 0.5), _percentile_ms(upstream, 0.99)
+        )
+
+    def troubles(self) -> list[Trouble]:
+        """Return what went wrong at the exchange, the latest first."""
+        return list(reversed(self._troubles.values()))
+
+    def refusals(self) -> list[RefusalCount]:
+        """Return what the gateway refused, the latest first."""
+        records = [record for by_reason in self._refusals.values() for record in by_reason.values()]
+        return sorted(records, key=lambda record: -record.last_at)
+
+    def failing(self, clock: ClockStatus, now: float) -> Failing | None:
+        """Return the failures of an exchange that gives no answer, None if it answers.
+
+        It takes three in a row. If no connection could be made, but the exchange's time was read since, the
+        exchange can be reached again, although no bot has asked for more.
+        """
+        failing = self._failing
+        if failing is None or failing.attempts < _IN_A_ROW:
+            return None
+        was_reached = clock.age_s is not None and now - clock.age_s > failing.last_at
+        return None if was_reached and failing.verdict.kind in _NO_CONNECTION else failing
+
+
+def _percentile_ms(durations_s: Sequence[float], part: float) -> float | None:
+    """Return what a part of the sorted durations stays below."""
+    return round(durations_s[round((len(durations_s) - 1) * part)] * 1000, 3) if durations_s else None
