@@ -62,7 +62,7 @@ async def test_others_have_their_turns_while_tiny_chunks_are_read(raw: bytes, le
         answer = task.result()
         assert isinstance(answer, Answer)
         assert answer.body == BODY
-        assert connection.is_read
+        assert connection.is_reading
 
 
 async def test_a_reply_that_came_whole_is_whole_though_its_connection_is_lost() -> None:

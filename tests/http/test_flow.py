@@ -44,7 +44,7 @@ async def test_a_transport_that_closes_cannot_be_held(made: tuple[Flow, Transpor
     transport.is_closing_already = True
     connection.hold("one")
     connection.let_go("one")
-    assert connection.is_read
+    assert connection.is_reading
 
 
 async def test_a_writer_waits_while_the_other_end_does_not_read(made: tuple[Flow, Transport]) -> None:

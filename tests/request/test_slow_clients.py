@@ -116,7 +116,7 @@ async def test_what_a_bot_pipelines_stays_with_the_kernel_until_it_is_its_turn(u
         await bot.send(READ)
         await upstream.until_received(1)
         sending = asyncio.ensure_future(bot.send(b"".join(orders)))
-        await station.until(lambda: not connection.is_read)
+        await station.until(lambda: not connection.is_reading)
         go.set()
         for _ in range(8):
             assert (await bot.reply()).status == 200

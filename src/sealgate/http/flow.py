@@ -1,4 +1,4 @@
-"""The flow of bytes on a connection: whether it is read and written to, and a body as it comes."""
+"""Flow control on a connection: when to read, when to write; and a body that arrives in parts."""
 
 import asyncio
 import contextlib
@@ -6,8 +6,8 @@ import select
 import socket
 from typing import Final, cast
 
-BODY_BYTES: Final = 64 * 1024  # of a body that are held before somebody reads them
-# Where there is only POLLHUP it says the same, but XNU's poll looks at nothing for an empty mask.
+BODY_BYTES: Final = 64 * 1024  # of a body that may wait to be read before its connection is held
+# POLLHUP means the same where it is all there is. XNU's poll ignores an empty mask, so it is asked for.
 _CLOSED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
@@ -19,15 +19,15 @@ class Flow(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._holders: set[object] = set()  # nothing is read as long as there are any
         self._writable: asyncio.Future[None] | None = None  # done once the other end reads on, or is gone
-        self._asking: select.poll | None = None  # kept, as making one costs twice what asking does
+        self._poll: select.poll | None = None  # kept, as making one costs twice what asking does
 
     @property
-    def is_read(self) -> bool:
-        """Whether reading is not held."""
+    def is_reading(self) -> bool:
+        """Whether nobody holds the connection."""
         return not self._holders
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport."""
+        """Keep the transport, and let it send small packets at once."""
         self.transport = cast("asyncio.Transport", transport)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
@@ -35,42 +35,42 @@ class Flow(asyncio.Protocol):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End the wait of a task that cannot write."""
+        """Drop the transport, and end the wait of a task that cannot write."""
         del exc
-        self.transport = self._asking = None
-        self._holders.clear()  # a body among them has this connection, which only the collector would see
+        self.transport = self._poll = None
+        self._holders.clear()  # a body among them refers back: only the collector would free both
         if self._writable is not None:
             self._writable.set_result(None)
 
     def has_left(self, *, or_sent: bool = False) -> bool:
-        """Ask the system whether the other end has closed, even if what it sent before has not been read yet.
+        """Ask the system whether the other end has closed, behind bytes that were not read yet.
 
-        `or_sent`: or whether it has sent anything at all that was not read.
+        With `or_sent`, unread bytes count as well.
         """
         transport = self.transport
         if transport is None or transport.is_closing():
             return False
-        if self._asking is None:
+        if self._poll is None:
             sock = transport.get_extra_info("socket")
             if sock is None:
                 return False
-            self._asking = select.poll()
-            self._asking.register(sock, _CLOSED | select.POLLIN)
-        states = self._asking.poll(0)
+            self._poll = select.poll()
+            self._poll.register(sock, _CLOSED | select.POLLIN)
+        states = self._poll.poll(0)
         return bool(states) and (or_sent or states[0][1] != select.POLLIN)
 
     def eof_received(self) -> None:
-        """Let the transport close: one that ends its sending side looks the same as one that was killed."""
+        """Let the transport close: a peer that half-closes looks the same as one that was killed."""
 
     def hold(self, holder: object) -> None:
         """Stop reading until this holder and all others have let go."""
         self._holders.add(holder)
         if self.transport is not None:
-            with contextlib.suppress(RuntimeError):  # it closes already
+            with contextlib.suppress(RuntimeError):  # it is closing already
                 self.transport.pause_reading()
 
     def let_go(self, holder: object) -> None:
-        """Read on, unless somebody else holds it."""
+        """Read on, unless another holder is left."""
         if holder in self._holders:
             self._holders.remove(holder)
             if not self._holders and self.transport is not None:
@@ -82,24 +82,24 @@ class Flow(asyncio.Protocol):
         self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that it does."""
+        """Note that the other end reads again."""
         if self._writable is not None:
             self._writable.set_result(None)
             self._writable = None
 
     async def drain(self) -> None:
-        """Return when more may be written. Raises ConnectionResetError where the connection is lost."""
+        """Return when more may be written. Raises ConnectionResetError if the connection is lost."""
         if self._writable is None:
             return
-        await asyncio.shield(self._writable)  # one that gives up takes it from no other
+        await asyncio.shield(self._writable)  # a cancelled task must not end the wait of another
         if self.transport is None:
             raise ConnectionResetError("the connection is lost")
 
 
 class Body:
-    """A message's body as it comes. Its connection is held while much of it waits to be read.
+    """A message's body, part by part. It holds its connection while many bytes wait to be read.
 
-    `is_whole` says that all of it has come; `error` is why it never will.
+    `is_whole`: all of it has arrived. `error` is why it never will.
     """
 
     __slots__ = ("_connection", "_parts", "_size", "_waiter", "error", "is_whole")
@@ -114,11 +114,11 @@ class Body:
 
     @property
     def is_read(self) -> bool:
-        """Whether it is whole and all of it was taken."""
+        """Whether all of it has arrived and was taken."""
         return self.is_whole and not self._parts
 
     def feed(self, part: bytes) -> None:
-        """Add what has come."""
+        """Add a part."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > BODY_BYTES:
@@ -126,18 +126,18 @@ class Body:
         self._wake()
 
     def end(self) -> None:
-        """Note that it is whole."""
+        """Note that all of it has arrived."""
         self.is_whole = True
         self._wake()
 
     def fail(self, error: Exception) -> None:
-        """Raise an error to whoever reads it, once what has come was read; one that is whole stays so."""
+        """Let `read` raise the error once it has returned what arrived; does nothing to a whole body."""
         if not self.is_whole and self.error is None:
             self.error = error
             self._wake()
 
     def take(self) -> bytes:
-        """Return all that is there."""
+        """Return everything that has arrived since the last call."""
         parts, self._parts = self._parts, []
         if self._size:
             self._size = 0
@@ -145,7 +145,7 @@ class Body:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def read(self) -> bytes:
-        """Return what has come since the last call, waiting for it; b"" at the end. Raises `error`."""
+        """Wait for the next part and return it with what else has arrived; b"" at the end. Raises `error`."""
         while not self._parts:
             if self.is_whole:
                 return b""

@@ -1,10 +1,11 @@
-"""The server's side of HTTP/1.1: a connection on which requests come, to be answered one after the other.
+"""The bots' side of HTTP/1.1: a connection whose requests are answered one after the other.
 
-The parser knows how far a request has come; what is left to be said of the connection is one state of a few.
+The parser knows how far a request has arrived. The rest of what matters is the connection's `State`.
 """
 
 import asyncio
 import contextlib
+import enum
 import math
 import socket
 import struct
@@ -22,27 +23,34 @@ from sealgate.http.parser import PIECE_BYTES, Malformed, RequestEvent, RequestHe
 from sealgate.http.places import Guest, Places
 from sealgate.machine.alarm import Alarm
 
-_AHEAD: Final = 8  # pieces that are read while they wait for their turn,
-_AHEAD_BYTES: Final = 16 * 1024  # and their bytes; the piece that goes beyond is taken whole
+# What may wait unparsed behind a request before reading stops. The piece that exceeds it is kept whole.
+_UNPARSED_PIECES: Final = 8
+_UNPARSED_BYTES: Final = 16 * 1024
 _LINGER_S: Final = 2.0
-_CHECK_S: Final = 0.1
+_HANG_UP_CHECK_S: Final = 0.1
 _HTTP_11: Final = (1, 1)
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
+_LINGER_0_S: Final = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset
 
 log = structlog.get_logger("sealgate.server_connection")
 
 
-# What becomes of a connection. From _LAST on nothing more is accepted.
-_NEW: Final = 0  # nothing has come
-_OPEN: Final = 1
-_LAST: Final = 2  # what was accepted is answered
-_ENDED: Final = 3  # all was answered: it closes, or is closed
+class State(enum.IntEnum):
+    """What the connection may still do. It only moves down this list."""
+
+    NEW = 0  # nothing has arrived: the client has head_timeout to send its first head
+    OPEN = 1  # requests are accepted, and answered one after the other
+    LAST = 2  # accepted requests are answered; whatever else arrives is discarded
+    CLOSED = 3  # everything is written; the client may still be reading it
+
+
+NEW, OPEN, LAST, CLOSED = State  # names that cost no look-up
 
 
 class Incoming:
-    """A request as it comes in. `may_stay` says whether the connection outlives it.
+    """A request whose body may still be arriving. `may_stay`: the connection may outlive it.
 
-    `read_at` is when its head came, by `Service.now`, where it then waited behind another; else 0.0.
+    `read_at` is when the head arrived, by `Service.now`, if it then had to wait behind another request; else
+    0.0.
     """
 
     __slots__ = ("body", "connection", "head", "may_stay", "read_at")
@@ -55,18 +63,18 @@ class Incoming:
         self.read_at = 0.0
 
     def release(self) -> None:
-        """Let go of fields, target and body, which may be large; what is left is enough for a reply."""
+        """Drop fields, target and body, which may be large; a reply needs only what is left."""
         self.head = RequestHead(self.head.method, "", self.head.version, ())
         self.body.take()
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What serves the connections of a listener. Durations are seconds.
+    """What the connections of a listener serve. Durations are seconds.
 
-    `handle` writes the reply to a request and says whether the connection may stay; `malformed` returns the
-    reply to what is no request. `memory` returns the heads that were admitted before. `identify` says who is
-    at the other end of a new connection, `now` what time it is when a head comes that has to wait.
+    `handle` writes the reply to a request and returns whether the connection may stay open. `malformed`
+    returns the reply to something that is not a request. `memory` returns the heads that were admitted
+    before. `identify` returns who the client is, `now` the time for `Incoming.read_at`.
     """
 
     handle: Callable[[Incoming], Awaitable[bool]]
@@ -75,15 +83,15 @@ class Service:
     memory: Callable[[], HeadMemory[RequestHead]] = field(default=HeadMemory)
     identify: Callable[[asyncio.BaseTransport], Any] = lambda _: None
     now: Callable[[], float] = lambda: 0.0
-    idle_s: float = 75.0  # longer than the usual client keeps an idle connection
+    idle_s: float = 75.0  # longer than most clients keep an idle connection
 
 
 class ServerConnection(Flow):
-    """Parses requests, queues them and has them served one at a time.
+    """A bot's connection: parses requests, and answers them one at a time in its `task`.
 
-    It takes one of the `places` once the connection is made: the loop accepts many at once, and makes the
-    protocols of all before the first of them is counted. `handshake` is what has kept it one until then.
-    `on_hang_up` is called when the client goes while a request is served, by `task`. `peer` is the client.
+    It takes one of the `places` when the connection is made, because the loop accepts many connections, and
+    makes their protocols, before it counts the first. Until then `handshake` has that place. `on_hang_up` is
+    called if the client hangs up while a request is being served. `peer` is the client.
     """
 
     on_hang_up: Callable[[], None] | None = None
@@ -99,21 +107,23 @@ class ServerConnection(Flow):
         super().__init__(loop)
         self.peer: Any = None
         self.task: asyncio.Task[None] | None = None
-        self._parser = RequestParser()
         self._service = service
         self._connections = connections
         self._places = places
         self._handshake = handshake
-        self._state = _NEW
-        self._queue: deque[Incoming | Refusal] = deque()
-        self._latest: Incoming | None = None  # whose body still comes
-        self._ends_oddly = False  # whether the client may take what it sends behind the last for a request
-        self._ahead: deque[tuple[bytes, float]] = deque()  # what is not parsed yet, and since when it waits
-        self._arrival: asyncio.Future[None] | None = None
+        self._state = NEW
+        self._parser = RequestParser()
+        self._unparsed: deque[tuple[bytes, float]] = deque()  # with the time at which it arrived, or 0.0
+        self._unfinished: Incoming | None = None  # its body is still arriving
+        self._parsed: deque[Incoming | Refusal] = deque()  # to be answered; a refusal is the last
+        self._bytes_after_last_are_unsafe = False  # CONNECT, or HTTP/1.0 with chunks (RFC 9112 section 6.1)
+        self._arrival: asyncio.Future[None] | None = None  # the task waits here for the next request
         self._alarm = Alarm(loop, self._time_is_over)
-        self._left: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
-        self._may_be_gone = False  # unseen, as reading was held
         self._hang_up_timer: asyncio.TimerHandle | None = None
+        self._may_have_missed_hang_up = False  # reading was held
+        self._finished: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
+
+    # The loop calls these.
 
     def own_url(self) -> str:
         """Return the server's own address as the client reached it."""
@@ -125,119 +135,122 @@ class ServerConnection(Flow):
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to serve."""
+        """Take a place and begin to serve."""
         super().connection_made(transport)
         self.peer = self._service.identify(transport)
         if self._handshake is not None:
             self._places.leave(self._handshake)
             self._handshake = None
         if (refusal := self._places.enter(self)) is not None:
-            self._queue.append(refusal)
+            self._parsed.append(refusal)
         self._connections.add(self)
         self.task = self._loop.create_task(self._serve())
 
     def data_received(self, data: bytes) -> None:
-        """Parse, and wake up who serves."""
-        is_waited_for = self._arrival is not None and not self._queue
-        if is_waited_for:
+        """Parse a request that the task is waiting for; keep anything else for later."""
+        is_awaited = self._arrival is not None and not self._parsed
+        if is_awaited:
             known = self._parser.find(self._service.memory(), data)
             if known is not None:
                 head, body = known
-                if self._state == _NEW:
-                    self._has_asked()
-                self._queue.append(Incoming(head, Body(self, body), self))
+                if self._state == NEW:
+                    self._open()
+                self._parsed.append(Incoming(head, Body(self, body), self))
                 self._wake()
                 return
-        self._ahead.append((data, 0.0 if is_waited_for else self._service.now()))
+        self._unparsed.append((data, 0.0 if is_awaited else self._service.now()))
         self._parse()
-        if self._queue:
+        if self._parsed:
             self._wake()
 
-    def _parse(self) -> None:
-        """Parse a request that is waited for, or the body of the latest; what is behind them waits."""
-        while self._ahead and self._state < _LAST and not self._queue:
-            if self._arrival is None and self._latest is None:
-                break
-            data, came_at = self._ahead.popleft()
-            if len(data) > PIECE_BYTES:
-                self._ahead.appendleft((data[PIECE_BYTES:], came_at or self._service.now()))
-            was_in_head = self._parser.is_in_head
-            for event in self._parser.feed(data[:PIECE_BYTES]):
-                self._take(event, came_at)
-            if self._parser.is_in_head and not was_in_head and self._arrival is not None:
-                self._alarm.set(self._loop.time() + self._service.head_timeout_s)
-        if self._state >= _LAST:
-            self._ahead.clear()
-        if not self._ahead:
-            self.let_go(self)
-        elif len(self._ahead) > _AHEAD or sum(len(data) for data, _ in self._ahead) > _AHEAD_BYTES:
-            self.hold(self)
-
-    def _has_asked(self) -> None:
-        self._state = _OPEN
-        self._places.keep(self)
-
-    def _take(self, event: RequestEvent, came_at: float) -> None:
-        latest = self._latest
-        if isinstance(event, RequestHead):
-            if self._state == _NEW:
-                self._has_asked()
-            self._latest = Incoming(event, Body(self), self)
-            self._latest.read_at = came_at or (self._service.now() if self._queue else 0.0)
-            self._queue.append(self._latest)
-            # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
-            self._ends_oddly = event.method == "CONNECT" or (
-                event.length is None and event.version < _HTTP_11
-            )
-        elif isinstance(event, Malformed):
-            slug = "headers_too_large" if event.is_too_large else "bad_request"
-            self._refuse_the_rest(Refusal(slug, event.detail))
-        elif latest is not None:
-            if event:
-                latest.body.feed(event)
-            else:
-                latest.body.end()
-                self._latest = None
-
-    def _refuse_the_rest(self, refusal: Refusal) -> None:
-        """Take no more: the refusal belongs to the body under way, or is the last reply."""
-        self._state = _LAST
-        if self._latest is None:
-            self._queue.append(refusal)
-        else:
-            self._latest.may_stay = False
-            self._latest.body.fail(refusal)
-            self._latest = None
-
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End what is served.
+        """End the request that is being served.
 
-        It comes as soon as the client ends its sending side, for one that was killed looks the same.
+        asyncio calls this as soon as the client half-closes: a killed client looks the same, so we treat it
+        as gone.
         """
-        self._state = _ENDED
+        self._state = CLOSED
         self._connections.discard(self)
         self._places.leave(self)
         self._parser.close()
         self._alarm.stop()
         super().connection_lost(exc)
-        if self._latest is not None:
-            self._latest.body.fail(ConnectionResetError("the client is gone"))
-            self._latest = None  # it has this connection, which only the collector would see
+        if self._unfinished is not None:
+            self._unfinished.body.fail(ConnectionResetError("the client is gone"))
+            self._unfinished = (
+                None  # it refers to this connection, a cycle that only the collector would free
+            )
         if self.on_hang_up is not None:
             self.on_hang_up()
         self._wake()
-        if self._left is not None and not self._left.done():
-            self._left.set_result(None)
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_result(None)
 
-    def leave(self) -> "asyncio.Future[None]":
-        """Close after the request that is being served, if there is one.
+    # Parsing.
 
-        The future returned is done once the connection has ended and all that was written has gone out.
+    def _parse(self) -> None:
+        """Parse the next request if the task waits for it, or the body of the unfinished one.
+
+        Anything behind that stays unparsed, and reading stops if it is much.
         """
-        if self._left is None:
-            self._left = self._loop.create_future()
-            self._wake()
-        return self._left
+        while self._unparsed and self._state < LAST and not self._parsed:
+            if self._arrival is None and self._unfinished is None:
+                break
+            data, arrived_at = self._unparsed.popleft()
+            if len(data) > PIECE_BYTES:
+                self._unparsed.appendleft((data[PIECE_BYTES:], arrived_at or self._service.now()))
+            was_in_head = self._parser.is_in_head
+            for event in self._parser.feed(data[:PIECE_BYTES]):
+                self._take(event, arrived_at)
+            if self._parser.is_in_head and not was_in_head and self._arrival is not None:
+                self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+        if self._state >= LAST:
+            self._unparsed.clear()
+        if not self._unparsed:
+            self.let_go(self)
+        elif (
+            len(self._unparsed) > _UNPARSED_PIECES
+            or sum(len(data) for data, _ in self._unparsed) > _UNPARSED_BYTES
+        ):
+            self.hold(self)
+
+    def _take(self, event: RequestEvent, arrived_at: float) -> None:
+        if isinstance(event, RequestHead):
+            if self._state == NEW:
+                self._open()
+            request = self._unfinished = Incoming(event, Body(self), self)
+            request.read_at = arrived_at or (self._service.now() if self._parsed else 0.0)
+            self._parsed.append(request)
+            # The bytes that follow were meant for the other end of a tunnel, or written by HTTP/1.0, which
+            # does not know chunks: the client may take them for a request.
+            self._bytes_after_last_are_unsafe = event.method == "CONNECT" or (
+                event.length is None and event.version < _HTTP_11
+            )
+        elif isinstance(event, Malformed):
+            slug = "headers_too_large" if event.is_too_large else "bad_request"
+            self._refuse_the_rest(Refusal(slug, event.detail))
+        elif self._unfinished is not None:
+            if event:
+                self._unfinished.body.feed(event)
+            else:
+                self._unfinished.body.end()
+                self._unfinished = None
+
+    def _open(self) -> None:
+        self._state = OPEN
+        self._places.keep(self)
+
+    def _refuse_the_rest(self, refusal: Refusal) -> None:
+        """Accept nothing more: the refusal ends the unfinished body, or is the last reply."""
+        self._state = LAST
+        if self._unfinished is None:
+            self._parsed.append(refusal)
+        else:
+            self._unfinished.may_stay = False
+            self._unfinished.body.fail(refusal)
+            self._unfinished = None
+
+    # The task that serves.
 
     async def _serve(self) -> None:
         try:
@@ -248,45 +261,47 @@ class ServerConnection(Flow):
                 if not await self._service.handle(item):
                     break
                 if not item.body.is_read:
-                    item.body.take()  # nobody wanted it, and nothing behind it is read as long as it waits
-                if self._queue or self._ahead:  # many that are refused at once must not keep others waiting
+                    item.body.take()  # nobody read it, and what follows is only read once it is gone
+                if (
+                    self._parsed or self._unparsed
+                ):  # a client that sends many requests lets others have a turn
                     await asyncio.sleep(0)  # noqa: TID251 - takes no time
         except ConnectionResetError:
             pass
         except Exception:
-            # What was sent by then is not known here, so nothing is claimed: the connection is cut.
+            # Unknown what was sent so far: cut the connection, so that the client takes none of it for whole.
             self.reset()
             log.exception("connection_failed")
         finally:
             self._end()
 
     async def _next(self) -> Incoming | Refusal | None:
-        """Return the next request or refusal, None at the end.
-
-        Nothing more is served to a client that does not read its replies, or that is gone.
-        """
+        """Return the next request or refusal; None at the end."""
+        # 1. A client that does not read its replies gets no further ones.
         if self._writable is not None:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             await self.drain()
-        if not self._queue:
+        # 2. Wait for a request, unless the last one was answered.
+        if not self._parsed:
             self._arrival = self._loop.create_future()
             try:
-                if self._ahead:
+                if self._unparsed:
                     self._parse()
-                is_last = self._state >= _LAST or self._parser.is_over or self._left is not None
-                if not self._queue and not is_last:
-                    is_idle = self._state == _OPEN and not self._parser.is_in_head
+                is_last = self._state >= LAST or self._parser.is_over or self._finished is not None
+                if not self._parsed and not is_last:
+                    is_idle = self._state == OPEN and not self._parser.is_in_head
                     patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
                     self._alarm.set(self._loop.time() + patience_s)
                     await self._arrival
             finally:
                 self._arrival = None
-        # It may have been cut in this turn of the loop, of which the state does not know yet.
-        if self.transport is None or self.transport.is_closing() or not self._queue or self.cut_if_gone():
+        # 3. Serve nobody who is gone: the transport may be cut since this turn of the loop, unknown to the
+        #    state, and a hang-up may be hidden behind bytes that were not read.
+        if self.transport is None or self.transport.is_closing() or not self._parsed or self.cut_if_gone():
             return None
-        item = self._queue.popleft()
+        item = self._parsed.popleft()
         self._alarm.set(math.inf)
-        if self._ahead:
+        if self._unparsed:
             self._parse()
         return item
 
@@ -295,7 +310,8 @@ class ServerConnection(Flow):
             self._arrival.set_result(None)
 
     def _time_is_over(self) -> None:
-        if self._arrival is not None and self._parser.is_in_head and self._state < _LAST:
+        """Refuse half a head; cut a client that is silent, or does not read its reply."""
+        if self._arrival is not None and self._parser.is_in_head and self._state < LAST:
             timeout_s = self._service.head_timeout_s
             self._refuse_the_rest(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
             self._wake()
@@ -303,14 +319,18 @@ class ServerConnection(Flow):
             self.transport.abort()
 
     def _end(self) -> None:
-        """Close; a client that still sends may read its reply first (RFC 9112 section 9.6)."""
-        is_last = self._state == _LAST or self._ends_oddly
-        may_send = is_last or self._latest is not None or bool(self._queue) or bool(self._ahead)
-        self._queue.clear()
-        self._ahead.clear()
+        """Close the connection, but not before the client could read the last reply."""
+        # There are two cases (RFC 9112 section 9.6):
+        # 1. The client sends nothing more: close as soon as the reply has left.
+        # 2. It may still be sending. Closing would reset the connection, and the client could lose the reply:
+        #    close our side only, and wait a moment for the client to close its own.
+        is_last = self._state == LAST or self._bytes_after_last_are_unsafe
+        may_send = is_last or self._unfinished is not None or bool(self._parsed) or bool(self._unparsed)
+        self._parsed.clear()
+        self._unparsed.clear()
         if self.transport is None:
             return
-        self._state = _ENDED
+        self._state = CLOSED
         self.let_go(self)
         if not may_send:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
@@ -318,75 +338,91 @@ class ServerConnection(Flow):
             return
         self._alarm.set(self._loop.time() + _LINGER_S)
         if self.transport.can_write_eof():
-            with contextlib.suppress(OSError):  # the client is gone, which was not read yet
+            with contextlib.suppress(OSError):  # the client is gone, which the loop does not know yet
                 self.transport.write_eof()
 
+    # Whoever serves a request calls these.
+
     def write(self, data: bytes) -> None:
-        """Send bytes. Raises ConnectionResetError where the client is gone."""
+        """Send bytes. Raises ConnectionResetError if the client is gone."""
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self.transport.write(data)
 
-    def turn_out(self) -> None:
-        """Close at once, as where nothing comes in time: somebody else gets its place."""
-        if self.transport is not None:
-            self.transport.abort()
-
     def take_no_more(self) -> None:
-        """Let the request that is served be the last, as it is a stranger's; the rest is read and dropped."""
-        self._state = _LAST
+        """Make the request that is being served the last, as its client is a stranger; discard the rest."""
+        self._state = LAST
         self._places.doubt(self)
-        self._queue.clear()
-        self._ahead.clear()
+        self._parsed.clear()
+        self._unparsed.clear()
         for holder in tuple(self._holders):
-            self.let_go(holder)  # so that the loop sees the client hang up
+            self.let_go(holder)  # the loop sees a hang-up only while it reads
 
     @property
     def can_be_reset(self) -> bool:
-        """Whether the client sees a `reset` as such; on a Unix socket it looks like an orderly end."""
+        """Whether the client can tell a `reset` from an orderly end; on a Unix socket it cannot."""
         sock = self.transport.get_extra_info("socket") if self.transport is not None else None
         return sock is None or sock.family != socket.AF_UNIX
 
     def reset(self) -> None:
-        """End the connection so that nobody can take what was sent for the whole.
+        """Cut the connection so that the client cannot take a part of a reply for all of it.
 
-        After an orderly end HTTP/1.0 would take a part of a body for all of it.
+        An orderly end is how HTTP/1.0 marks the end of a body.
         """
         if self.transport is None:
             return
         sock = self.transport.get_extra_info("socket")
         if sock is not None:
             with contextlib.suppress(OSError):  # macOS sets no option once the other end has closed it
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_0_S)
         self.transport.abort()
-
-    def hold(self, holder: object) -> None:
-        """Stop reading; until it goes on, the loop does not see the client hang up, so the system is asked.
-
-        The end of a connection comes behind all that was sent before it. A client that sent more than is read
-        could be long gone, and its orders would still be sent.
-        """
-        super().hold(holder)
-        self._may_be_gone = True
-        if self._hang_up_timer is None:
-            self._hang_up_timer = self._loop.call_later(_CHECK_S, self._check_for_hang_up)
-
-    def _check_for_hang_up(self) -> None:
-        self._hang_up_timer = None
-        if not self.is_read and self.transport is not None and not self.cut_if_gone():
-            self._hang_up_timer = self._loop.call_later(_CHECK_S, self._check_for_hang_up)
-
-    def cut_if_gone(self) -> bool:
-        """Cut the connection if the client is gone unseen, and return whether it is."""
-        if not self._may_be_gone:
-            return False
-        self._may_be_gone = not self.is_read
-        if self.transport is None or not self.has_left():
-            return False
-        self.transport.abort()
-        return True
 
     async def check_presence(self) -> None:
         """Return if the client is still there; else wait for its hang-up, which cancels this task."""
         if self.cut_if_gone():
             await self._loop.create_future()
+
+    # Whoever runs the listener calls these.
+
+    def finish(self) -> "asyncio.Future[None]":
+        """Close after the request that is being served, if there is one.
+
+        The future is done once the connection has ended and everything written to it has left.
+        """
+        if self._finished is None:
+            self._finished = self._loop.create_future()
+            self._wake()
+        return self._finished
+
+    def turn_out(self) -> None:
+        """Cut the connection: another client gets its place."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    # A hang-up that the loop cannot see.
+
+    def hold(self, holder: object) -> None:
+        """Stop reading. Until reading resumes, ask the system whether the client has hung up.
+
+        A hang-up arrives behind everything that was sent before it. A client that sent more than we read
+        could be long gone, and its orders would still be sent.
+        """
+        super().hold(holder)
+        self._may_have_missed_hang_up = True
+        if self._hang_up_timer is None:
+            self._hang_up_timer = self._loop.call_later(_HANG_UP_CHECK_S, self._check_for_hang_up)
+
+    def _check_for_hang_up(self) -> None:
+        self._hang_up_timer = None
+        if not self.is_reading and self.transport is not None and not self.cut_if_gone():
+            self._hang_up_timer = self._loop.call_later(_HANG_UP_CHECK_S, self._check_for_hang_up)
+
+    def cut_if_gone(self) -> bool:
+        """Cut the connection if the client has hung up unseen, and return whether it has."""
+        if not self._may_have_missed_hang_up:
+            return False
+        self._may_have_missed_hang_up = not self.is_reading
+        if self.transport is None or not self.has_left():
+            return False
+        self.transport.abort()
+        return True

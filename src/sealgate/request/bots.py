@@ -110,7 +110,7 @@ class BotServer:
 
     async def close(self, within_s: float) -> None:
         """End all connections: the idle at once, the others after their reply or when the time is over."""
-        if ends := [connection.leave() for connection in self.connections]:
+        if ends := [connection.finish() for connection in self.connections]:
             # Waiting for their tasks is not enough: a bot may read a reply long after it was written.
             await asyncio.wait(ends, timeout=within_s)
         tasks = [connection.task for connection in self.connections if connection.task is not None]
