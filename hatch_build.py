@@ -53,6 +53,7 @@ COMPILED = (
     "machine/alarm.py",
     "http/*.py",
     "keys/key.py",
+    "keys/signer.py",
     "limits/scheduler.py",
     "request/bookkeeping.py",
     "request/context.py",

@@ -19,7 +19,7 @@ from rig.command import ended_command
 from rig.program import Program, ended_program, running_program
 from rig.upstream import running_upstream, say
 from rig.wire import reply
-from sealgate.venues.scheme import SECRET_FORMS
+from sealgate.venues.scheme import SECRETS
 
 # The same program with one mistake: it keeps a copy of each secret that it reads.
 FORGETFUL = """
@@ -225,7 +225,7 @@ KEYED: dict[str, tuple[dict[str, str], Callable[[bytes], bytes]]] = {
 
 
 def test_each_way_to_key_an_hmac_has_its_canary() -> None:
-    assert {*SECRET_FORMS} - {"utf8", "appended"} <= {*KEYED}
+    assert {*SECRETS} - {"utf8", "appended"} <= {*KEYED}
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")

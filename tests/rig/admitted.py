@@ -10,9 +10,9 @@ from sealgate.http.flow import Body, Flow
 from sealgate.http.headers import HeaderRules, sort_reply
 from sealgate.keys.bot import Bot
 from sealgate.keys.key import Secret, SigningKey
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.request.admission import Rules, Ticket, authorise
 from sealgate.venues.routes import Permission, RouteTable
-from sealgate.venues.venue import KeyMaterial
 
 PREFIX = "/v1/trade"
 BOT = Bot("grid", ("main",), frozenset(Permission))
@@ -29,7 +29,7 @@ def ticket(call: str, *fields: tuple[bytes, bytes], bot: Bot = BOT) -> Ticket:
 def signing_key(session: str | None = None) -> SigningKey:
     """Return the key `main`, with a session token if one is given."""
     material = KeyMaterial("ak-public-1", bytearray(b"correct horse battery staple"))
-    sealer = default_venue().sealer(material, "https://api.example.com")
+    sealer = sealer_of(default_venue(), material, "https://api.example.com")
     return SigningKey("main", "ak-public-1", 5000, sealer, None if session is None else Secret(session))
 
 

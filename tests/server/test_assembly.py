@@ -21,7 +21,7 @@ from sealgate.machine.process import StartError
 from sealgate.request.admission import Ticket
 from sealgate.request.context import InFlightRequests, RequestContext
 from sealgate.request.generation import Generation
-from sealgate.request.key_care import ask
+from sealgate.request.own_reads import ask
 from sealgate.request.rules import build_rules
 from sealgate.server.services import build_generation, build_services
 from sealgate.venues.routes import Auth, Lane, Permission

@@ -9,10 +9,11 @@ import pytest
 from rig.parameter_readings import Pairs, bodies, queries
 from sealgate import venues
 from sealgate.http.target import Target, parse_target
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.own_parameters import BodyType, body_type
 from sealgate.venues.scheme import Sealer
 from sealgate.venues.templates import UnsignableError
-from sealgate.venues.venue import KeyMaterial, Venue, read_venue
+from sealgate.venues.venue import Venue, read_venue
 
 NOW_MS = 1_700_000_000_000
 EVIL = "1999999999999"
@@ -26,7 +27,9 @@ HAVE_OWN = [venue for venue in ALL.values() if venue.signing.own_parameters()]
 
 
 def sealer(venue: Venue) -> Sealer:
-    return venue.sealer(KeyMaterial("ak", bytearray(b"c2VjcmV0"), "pass", "memo"), "https://api.example.com")
+    return sealer_of(
+        venue, KeyMaterial("ak", bytearray(b"c2VjcmV0"), "pass", "memo"), "https://api.example.com"
+    )
 
 
 def evil_names(venue: Venue, pairs: Pairs) -> set[str]:

@@ -15,7 +15,7 @@ from sealgate.venues.scheme import (
     _STAMPS,
     DIGESTS,
     NONCES,
-    SECRET_FORMS,
+    SECRETS,
     SIGNING_KEYS,
 )
 from sealgate.venues.templates import FILTERS
@@ -107,7 +107,7 @@ def test_the_venues_whose_orders_a_policy_can_judge_are_listed() -> None:
 def test_what_a_digest_an_encoding_or_a_secret_may_be_is_all_said() -> None:
     for name, values in (
         ("digest", DIGESTS),
-        ("secret", SECRET_FORMS),
+        ("secret", SECRETS),
         ("encoding", _ENCODERS),
         ("timestamp", _STAMPS),
         ("nonce", NONCES),

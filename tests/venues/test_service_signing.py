@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from sealgate.config.venues import default_venue
 from sealgate.diagnose.schemes import tells_encoding
 from sealgate.http.target import Target, parse_target
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.ways import Encoding, SecretIs, SignedTarget
-from sealgate.venues import scheme
 from sealgate.venues.scheme import Sealer
-from sealgate.venues.venue import KeyMaterial
 
 PREFIX = "/v1/trade"
 FINGERPRINT = hmac.digest(b"c4a4", b"sealgate: fingerprint of a secret", "sha256").hex()[:8]
@@ -33,7 +32,7 @@ def sealer(
     venue = default_venue().overridden(
         encoding=encoding, secret=secret_is, signs_query=target is SignedTarget.PATH_AND_QUERY
     )
-    return venue.sealer(KeyMaterial("ak", secret), "https://api.example.com")
+    return sealer_of(venue, KeyMaterial("ak", secret), "https://api.example.com")
 
 
 def signature(by: Sealer, timestamp_ms: int, method: str, target: Target, body: bytes) -> str:
@@ -172,26 +171,19 @@ def test_what_signs_does_not_need_the_secret_again(secret_is: SecretIs) -> None:
 def test_what_is_made_of_the_secret_is_wiped_and_not_the_callers_buffer(
     secret_is: SecretIs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[bytearray] = []
-    make, digest = scheme.SECRET_FORMS[secret_is], hashlib.sha256
+    keyed: list[bytearray] = []
+    new = hmac.new
 
-    def key_of(given: bytearray) -> bytearray:
-        made.append(make(given))
-        return made[-1]
+    def noting(key: bytearray, **more: Any) -> hmac.HMAC:
+        keyed.append(key)
+        return new(key, **more)
 
-    def digest_of(*data: bytes | bytearray) -> Any:
-        if data and isinstance(data[0], bytearray):
-            made.append(data[0])
-        return digest(*data)
-
-    monkeypatch.setitem(scheme.SECRET_FORMS, secret_is, key_of)
-    monkeypatch.setattr(hashlib, "sha256", digest_of)
+    monkeypatch.setattr(hmac, "new", noting)
     secret, _ = stored(secret_is, b"c4n4ry-0123456789abcdef")
     buffer = bytearray(secret)
     sealer(buffer, secret_is=secret_is)
     assert buffer == secret
-    own = {id(one): one for one in made if one is not buffer}
-    assert [any(one) for one in own.values()] == [False] * (1 if secret_is is SecretIs.UTF8 else 2)
+    assert [any(key) for key in keyed if key is not buffer] == [False] * (secret_is is not SecretIs.UTF8)
 
 
 def test_a_fingerprint_tells_secrets_apart_and_nothing_more() -> None:

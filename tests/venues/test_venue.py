@@ -8,12 +8,13 @@ import pytest
 
 from sealgate import venues
 from sealgate.http.target import parse_target
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.orders.validity import Nonces, next_nonce
 from sealgate.venues.order_terms import OrderShape, PriceShape
 from sealgate.venues.routes import Auth, Lane, Permission, RouteTable
 from sealgate.venues.scheme import Sealer
 from sealgate.venues.templates import UnsignableError
-from sealgate.venues.venue import KeyMaterial, Scope, Venue, VenueError, read_venue
+from sealgate.venues.venue import Scope, Venue, VenueError, read_venue
 
 NOW_MS = 1_790_000_000_387
 FOLDER = Path(venues.__file__).parent / "files"
@@ -35,7 +36,7 @@ def key(secret: bytes = b"secret") -> KeyMaterial:
 
 
 def sealer(venue: Venue) -> Sealer:
-    return venue.sealer(key(), "https://api.example.com:444/base")
+    return sealer_of(venue, key(), "https://api.example.com:444/base")
 
 
 def sent(venue: Venue, method: str, raw: str, body: bytes = b"") -> tuple[dict[str, str], str, bytes, bool]:
@@ -80,7 +81,7 @@ def test_settings_stand_in_for_the_files() -> None:
 )
 def test_the_hmac_is_keyed_as_the_file_says(secret: str, stored: bytes, keyed: bytes) -> None:
     venue = mine(f'secret = "{secret}"\ndigest = "sha512"')
-    signer = venue.sealer(KeyMaterial("K", bytearray(stored)), "https://x.example")
+    signer = sealer_of(venue, KeyMaterial("K", bytearray(stored)), "https://x.example")
     lines, *_ = signer.sign(NOW_MS, b"", "GET", parse_target("/a", ""), b"")
     expected = hmac.digest(keyed, b"1790000000387GET/a", "sha512").hex()
     assert lines.startswith(f"SIGN: {expected}\r\n".encode())
@@ -93,14 +94,16 @@ def test_a_secret_may_be_hashed_behind_the_message() -> None:
 
 def test_a_secret_that_is_not_what_the_file_says_is_refused_and_not_shown() -> None:
     with pytest.raises(ValueError, match="the secret is not base64") as raised:
-        mine('secret = "base64"').sealer(key(b"#secret#"), "https://x.example")
+        sealer_of(mine('secret = "base64"'), key(b"#secret#"), "https://x.example")
     assert "#secret#" not in str(raised.value)
     assert raised.value.__cause__ is None
     assert "secret" not in repr(key(b"#")).replace("KeyMaterial", "")
 
 
 def test_secrets_are_told_apart_by_a_fingerprint() -> None:
-    marks = {mine().sealer(key(secret), "https://x.example").fingerprint() for secret in (b"a", b"a", b"b")}
+    marks = {
+        sealer_of(mine(), key(secret), "https://x.example").fingerprint() for secret in (b"a", b"a", b"b")
+    }
     assert len(marks) == 2
     assert {len(mark) for mark in marks} == {8}
 
@@ -301,7 +304,7 @@ def test_nonces_that_are_no_numbers_are_not_reserved() -> None:
 def test_a_key_cannot_begin_a_header_line_of_its_own() -> None:
     material = KeyMaterial("K\r\nX: 1", bytearray(b"secret"))
     with pytest.raises(ValueError, match="api_key has a control character"):
-        mine().sealer(material, "https://x.example")
+        sealer_of(mine(), material, "https://x.example")
 
 
 def test_what_a_key_must_bring_is_asked_of_the_scheme() -> None:
@@ -317,7 +320,8 @@ def test_the_keys_window_stands_in_for_the_files() -> None:
     for window, expected in (("", b"W: 5000\r\n"), ("900", b"W: 900\r\n")):
         material = KeyMaterial("K", bytearray(b"s"), recv_window=window)
         assert (
-            expected in venue.sealer(material, "https://x.example").sign(NOW_MS, b"", "GET", target, b"")[0]
+            expected
+            in sealer_of(venue, material, "https://x.example").sign(NOW_MS, b"", "GET", target, b"")[0]
         )
 
 

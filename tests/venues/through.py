@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from sealgate import venues
 from sealgate.http.target import parse_target
-from sealgate.venues.venue import KeyMaterial, Venue, read_venue
+from sealgate.keys.signer import KeyMaterial, sealer_of
+from sealgate.venues.venue import Venue, read_venue
 
 HERE = Path(__file__).parent
 FOLDER = Path(venues.__file__).parent / "files"
@@ -49,7 +50,7 @@ def signed_by_ccxt(case: Case) -> Sent:
 
 def signed_by_file(venue: Venue, case: Case) -> Sent:
     """Sign what ccxt sent with a dummy key: its own headers are dropped, its parameters cut out."""
-    sealer = venue.sealer(material(case), origin(case))
+    sealer = sealer_of(venue, material(case), origin(case))
     came = case["dummy"]
     target = parse_target(target_of(came["url"]), venue.prefix)
     nonce = nonce_of(venue, case)

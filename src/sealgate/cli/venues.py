@@ -12,9 +12,10 @@ from sealgate.cli.frame import Suggesting, found_venue, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
 from sealgate.http.target import Target, parse_target
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.replies import Rule
 from sealgate.venues.routes import Auth, Permission
-from sealgate.venues.scheme import KeyMaterial, Sealer
+from sealgate.venues.scheme import Sealer
 from sealgate.venues.templates import UnsignableError
 from sealgate.venues.venue import Counter, Venue
 
@@ -268,7 +269,7 @@ def _dummies(venue: Venue) -> Iterator[str]:
 def examples(venue: Venue) -> Iterator[Example]:
     """Yield a read and an order, with stand-ins for what is the key's own."""
     key = KeyMaterial("API_KEY", bytearray(_SECRET), "PASSPHRASE", "UID")
-    sealer = venue.sealer(key, venue.base_url or "https://api.example.com")
+    sealer = sealer_of(venue, key, venue.base_url or "https://api.example.com")
     path = f"{venue.prefix}/path"
     for method, target, bodies in (("GET", f"{path}?{_QUERY}", (b"",)), ("POST", path, (_JSON, _FORM))):
         for body in bodies:

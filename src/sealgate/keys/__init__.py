@@ -2,6 +2,7 @@
 
 Pure:
 key           a key that signs
+signer        what it signs with, made of its secret
 ways          the kinds of signature that a `[signing]` table can describe
 bot           a client of the gateway
 secret_forms  what a text stored as a secret looks like

@@ -16,10 +16,11 @@ from sealgate.config.venues import is_scheme_open
 from sealgate.keys.bot import Bot
 from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.secret_forms import not_a_secret, not_a_token
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.sources import SecretError, read_secret, wipe
 from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
 from sealgate.venues.routes import Permission
-from sealgate.venues.venue import KeyMaterial, Venue
+from sealgate.venues.venue import Venue
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _key(
 ) -> SigningKey:
     key = config.keys[alias]
     try:
-        sealer = venue.sealer(material, str(config.base_url))
+        sealer = sealer_of(venue, material, str(config.base_url))
     except ValueError as error:
         raise SecretError(key.secret, str(error), _fix_of_form(config)) from None
     is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.needs("timestamp")

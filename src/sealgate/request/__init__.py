@@ -21,6 +21,7 @@ learning      what an attempt teaches pacer and clock
 replies       the reply to the bot
 rules         from the configuration to the rules of admission
 generation    all that one configuration makes of the parts
-key_care      the gateway's own signed reads
-price_care    its reads of prices
+own_reads     reads that the gateway sends itself
+key_care      tries keys
+price_care    reads prices for policies
 """

@@ -5,29 +5,20 @@ is reported before an order meets it. The reply is processed like the reply to a
 for it and nothing fails because of it: no answer, or an answer about something else, proves nothing of a key.
 """
 
-from dataclasses import replace
 from http import HTTPStatus
-from typing import Protocol
 
 import structlog
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
-from sealgate.http.headers import Head
-from sealgate.http.target import parse_target
-from sealgate.keys.bot import Bot
 from sealgate.keys.key_records import KeyRecord, KeyState, find_record
-from sealgate.limits.claims import OWN_BOT
 from sealgate.machine.findings import RENEW
 from sealgate.machine.system import System
-from sealgate.request.admission import Ticket
-from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation
 from sealgate.request.key_breaker import fix_of
 from sealgate.request.key_health import KeyVerdict, is_mismatch, judge_key, key_fault
+from sealgate.request.own_reads import Deliverer, ask
 from sealgate.venues.routes import Lane
 
-_SHORTEST_WAIT_S = 10.0
 _LOOK_S = 1.0
 _FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
 _READ_AGAIN_S = 3600.0
@@ -39,45 +30,6 @@ _TROUBLES = {
 }
 
 log = structlog.get_logger("sealgate.keys")
-
-
-class Deliverer(Protocol):
-    """What sends them: a pipeline, from its wait on."""
-
-    generation: Generation
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether the gateway shuts down."""
-
-    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
-        """Return the reply. Raises Refusal where there is none."""
-
-
-async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: System) -> Answer:
-    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's generation.
-
-    Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
-    """
-    ticket = _ticket(pipeline, alias, path, lane)
-    config = pipeline.generation.config
-    context = RequestContext(system.request_id(), system.now(), ticket.method)
-    context.admitted(ticket, max(_SHORTEST_WAIT_S, config.limits.max_wait), config.upstream.total_timeout)
-    answer = await pipeline.deliver(ticket, b"", context)
-    if answer.remainder is not None:
-        answer.remainder.abandon()
-    return answer
-
-
-def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
-    rules = pipeline.generation.rules
-    target = parse_target(path, rules.prefix)
-    inner = target.path[len(rules.prefix) :]
-    method = rules.routes.method_of_read(inner)
-    # The exchange itself must answer: a reply to an earlier read of a bot would say nothing of now.
-    route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
-    bot = Bot(OWN_BOT, (alias,), frozenset((route.needs,)))
-    return Ticket(bot, alias, route, method, target, Head({}, b""), None)
 
 
 class KeyCare:

@@ -6,7 +6,7 @@ from sealgate.errors import Refusal
 from sealgate.machine.system import System
 from sealgate.orders.policy import Prices
 from sealgate.orders.price_reads import PriceReads
-from sealgate.request.key_care import Deliverer, ask
+from sealgate.request.own_reads import Deliverer, ask
 from sealgate.venues.routes import Lane
 
 _LOOK_S = 1.0

@@ -25,8 +25,8 @@ from sealgate.keys.watch import SecretWatch
 from sealgate.machine.system import System
 from sealgate.request.generation import Generation, LiveKey
 from sealgate.request.handler import Handler
-from sealgate.request.key_care import Deliverer, ask
 from sealgate.request.key_health import KeyVerdict, judge_key, key_fault
+from sealgate.request.own_reads import Deliverer, ask
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.rules import log_policies
 from sealgate.server.memory import restore, subjects

@@ -1,8 +1,8 @@
 """How a venue is signed: the `[signing]` tables of its file, and the signer that one key makes of them.
 
-A `Scheme` is what the file says. A `Sealer` is a scheme bound to one key. It keeps one plan of ready-made
-functions per method and kind of body, and the two hashes that an HMAC is made of (RFC 2104): not the secret,
-unless the scheme hashes it behind each message.
+A `Scheme` is what the file says. A `Sealer` is a scheme bound to one key: it keeps one plan of ready-made
+functions per method and kind of body. What signs a message is the key's (keys/signer.py); what is signed is
+said here.
 
 The bot's own bytes stay as they came. Additions stand at the ends of query or form; what a bot added that
 signs with dummy keys is cut out first.
@@ -10,7 +10,6 @@ signs with dummy keys is cut out first.
 
 import base64
 import binascii
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +41,6 @@ from sealgate.venues.templates import (
 PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}  # of nonces that are numbers, by their kind
 
 
-_INNER, _OUTER = 0x36, 0x5C  # RFC 2104 section 2
 # No message that is ever signed: those begin with a timestamp, a key or a method.
 _FINGERPRINT = b"sealgate: fingerprint of a secret"
 
@@ -59,17 +57,10 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "base64hex": lambda digest: base64.b64encode(binascii.hexlify(digest)),
 }
 
-_APPENDED = "appended"
-# What keys the HMAC. With "appended" there is none, but a hash of the message with the secret after it.
-SECRET_FORMS: dict[str, Callable[[bytearray], bytearray]] = {
-    "utf8": lambda secret: secret,
-    "hex": lambda secret: bytearray(binascii.unhexlify(secret)),
-    "base64": lambda secret: bytearray(binascii.a2b_base64(secret, strict_mode=True)),
-    "as_base64": lambda secret: bytearray(binascii.b2a_base64(secret, newline=False)),
-    "sha256hex": lambda secret: bytearray(binascii.hexlify(hashlib.sha256(secret).digest())),
-    "md5hex": lambda secret: bytearray(binascii.hexlify(hashlib.md5(secret, usedforsecurity=False).digest())),
-    _APPENDED: lambda secret: secret,
-}
+# What the stored secret is to the HMAC: the key itself, or what its key is made of. With "appended" there is
+# no HMAC, but a hash of the message with the secret after it.
+APPENDED = "appended"
+SECRETS = ("utf8", "hex", "base64", "as_base64", "sha256hex", "md5hex", APPENDED)
 
 
 def _iso(timestamp_ms: int, timespec: str) -> bytes:
@@ -167,7 +158,7 @@ class Scheme:
     @property
     def keeps_secret(self) -> bool:
         """Whether the secret itself stays in memory: it is hashed behind each message."""
-        return self.secret == _APPENDED
+        return self.secret == APPENDED
 
     def needs(self, name: str) -> bool:
         """Ask whether a text of the file has a value of this name: then a key, or a request, must have it."""
@@ -222,7 +213,7 @@ def read_scheme(table: Table) -> Scheme:
             )
     return Scheme(
         digest=table.text("digest", "sha256", DIGESTS),
-        secret=table.text("secret", "utf8", SECRET_FORMS),
+        secret=table.text("secret", "utf8", SECRETS),
         encoding=table.text("encoding", "hex", _ENCODERS),
         timestamp=table.text("timestamp", "ms", _STAMPS),
         expires_s=table.integer("expires_s"),
@@ -289,11 +280,10 @@ def _pick(choice: Choice, method: str, kind: str) -> Template | None:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyMaterial:
-    """What one key brings. The secret's buffer is read once, when it is bound; the caller wipes it then."""
+class KeyTexts:
+    """What one key brings beside what it signs with."""
 
     api_key: str
-    secret: bytearray = field(repr=False)
     passphrase: str = field(default="", repr=False)
     uid: str = ""
     recv_window: str = ""  # "": the file's
@@ -326,13 +316,13 @@ class _Plan:
 class Sealer:
     """Signs with one key, by one scheme.
 
-    `authority` is what stands between "https://" and the bot's path; `prefix` is sent and not signed. Raises
-    ValueError, without the secret, where the secret is not what the scheme says.
+    `mac` returns the raw signature of a message. `authority` is what stands between "https://" and the bot's
+    path; `prefix` is sent and not signed. Raises ValueError where a text of the key cannot stand in a header.
     """
 
-    def __init__(self, scheme: Scheme, key: KeyMaterial, authority: str, prefix: str) -> None:
+    def __init__(self, scheme: Scheme, key: KeyTexts, mac: Mac, authority: str, prefix: str) -> None:
         self.scheme = scheme
-        self._mac = _mac(scheme, key.secret)
+        self._mac = mac
         self._encode = _ENCODERS[scheme.encoding]
         self._stamp = _stamp(scheme.timestamp, scheme.expires_s * 1000)
         self._cut = len(prefix)
@@ -535,45 +525,3 @@ def _found(part: Part, render: Render | None) -> Render:
 def _appending(text: Template | None, own: str) -> Template | None:
     """Put the bot's own before what a file adds, where the file does not say where it stands."""
     return text if text is None or own in names_in(text) else (Ref(own, ("amp",)), *text)
-
-
-def _mac(scheme: Scheme, secret: bytearray) -> Mac:
-    try:
-        key = SECRET_FORMS[scheme.secret](secret)
-    except binascii.Error:
-        raise ValueError(f"the secret is not {scheme.secret}") from None
-    fresh = getattr(hashlib, scheme.digest)
-    if scheme.keeps_secret:
-        own = bytes(secret)  # no hash can be prepared for what is hashed last, so the secret stays in memory
-
-        def hashed(message: bytes) -> bytes:
-            state = fresh(message)
-            state.update(own)  # not `message + own`, which would leave copies
-            digest: bytes = state.digest()
-            return digest
-
-        return hashed
-    block = bytearray(fresh().block_size)
-    short = fresh(key).digest() if len(key) > len(block) else key
-    block[: len(short)] = short
-    _flip(block, _INNER)
-    inner = fresh(block)
-    _flip(block, _INNER ^ _OUTER)
-    outer = fresh(block)
-    for buffer in (block,) if key is secret else (block, key):
-        buffer[:] = bytes(len(buffer))
-
-    def mac(message: bytes) -> bytes:
-        first, second = inner.copy(), outer.copy()
-        first.update(message)
-        second.update(first.digest())
-        digest: bytes = second.digest()
-        return digest
-
-    return mac
-
-
-def _flip(block: bytearray, pad: int) -> None:
-    """XOR every byte in place: a copy would stay in memory."""
-    for place in range(len(block)):
-        block[place] ^= pad

@@ -13,10 +13,10 @@ from sealgate.venues.document import FIELD_NAME, POINTER, Document, Table, Venue
 from sealgate.venues.order_terms import OrderShape, Path, PriceShape, Rows, steps
 from sealgate.venues.replies import MOMENTS, REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
-from sealgate.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
-from sealgate.venues.templates import Ref, Template, names_in
+from sealgate.venues.scheme import SIGNING_KEYS, KeyTexts, Scheme, Sealer, read_scheme
+from sealgate.venues.templates import Mac, Ref, Template, names_in
 
-__all__ = ["KeyMaterial", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
+__all__ = ["KeyTexts", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
 
 _KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words", "order_ids")
 _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
@@ -132,10 +132,10 @@ class Venue:
         signing = self.signing
         return frozenset(name.lower() for name in (*(name for name, _ in signing.headers), *signing.drops))
 
-    def sealer(self, key: KeyMaterial, base_url: str = "") -> Sealer:
-        """Return what signs for one key. Raises ValueError where its secret is not what the file says."""
+    def sealer(self, key: KeyTexts, mac: Mac, base_url: str = "") -> Sealer:
+        """Return what signs for one key, whose `mac` returns the raw signature of a message."""
         url = urlsplit(base_url or self.base_url)
-        return Sealer(self.signing, key, f"{url.netloc}{url.path.rstrip('/')}", self.prefix)
+        return Sealer(self.signing, key, mac, f"{url.netloc}{url.path.rstrip('/')}", self.prefix)
 
     def overridden(
         self,
