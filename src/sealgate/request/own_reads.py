@@ -1,4 +1,4 @@
-"""Reads that the gateway sends itself, by the way of a bot's: it tries keys, and reads prices for policies."""
+"""Reads that the gateway sends itself, by the way of a bot's: to try keys, and for the prices of policies."""
 
 from dataclasses import replace
 from typing import Protocol
