@@ -1,13 +1,13 @@
 """The exchange's clock, as an interval that must contain it; when to sample it, and jumps of this host's.
 
-A sample says: a reply that carried the server time S (cut off to a resolution R) was made between our sending
-and our receiving it. So S <= true server time at that moment < S + R, and the offset (server minus ours) lies
-in [S - received, S + R - sent], whatever the network did and however asymmetric it was. Each bound is
-certain; together they are an intersection of intervals (Marzullo 1984; the same idea as in NTP's selection,
-RFC 5905 section 11.2.1, but with no majority, because there is one server). Two clocks drift apart, so a
-bound is widened by DRIFT of its age. All bounds widen at one rate, so the intersection needs no list of
-samples: its two edges, referred to time zero, are enough. When it is empty, one of the clocks was stepped:
-what was known is void.
+1. A sample bounds the offset (server minus ours). A reply that states the server time S, cut off to a
+   resolution R, was made between our sending the request and our receiving the reply. So the offset lies in
+   [S - received, S + R - sent], however slow or asymmetric the network was.
+2. Each bound is certain, so all of them hold: the offset lies in their intersection (Marzullo 1984; NTP's
+   selection in RFC 5905 section 11.2.1 looks for a majority, but here there is one server).
+3. Two clocks drift apart, so a bound widens by DRIFT of its age. All bounds widen at one rate: the two edges
+   of the intersection, referred to time zero, are enough, and no list of samples is kept.
+4. If the intersection is empty, one of the clocks was stepped, and all earlier samples are void.
 
 Times are seconds. "Ours" is a clock that counts suspend and is never set; `now` is read from it.
 """
@@ -20,13 +20,13 @@ from typing import NamedTuple
 from sealgate.machine.clocks import SystemClocks
 
 DRIFT = 200e-6  # seconds per second: a quartz clock is within 100 ppm, and there are two
-_LEAST_S = 0.1  # well over what reading three clocks in turn can differ by
+_LEAST_JUMP_S = 0.1  # well over the time that it takes to read three clocks one after the other
 BURST = 5
 BURST_GAP_S = 0.05
 QUICK_S = 1.0
-SLOWEST_S = 30.0  # in trouble
-_SOONEST_S = 0.2  # however much a fresh sample is wanted
-_POOR = 2.0  # times the best
+SLOWEST_S = 30.0  # after failures
+_SOONEST_S = 0.2  # even if a fresh sample is wanted at once
+_POOR = 2.0  # times the best error that one sample can have
 _GOOD_ENOUGH_S = 0.01
 
 
@@ -55,10 +55,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ServerClock:
-    """What the samples so far say. Immutable: `observe` returns the next one.
+    """What the samples say so far. Immutable: `observe` returns the next one.
 
-    `low` and `high` are the edges of the offset, referred to time zero of our clock; `last` is when the
-    latest sample was received, None before the first; `steps` counts the samples that voided all earlier
+    `low` and `high` are the edges of the offset, referred to time zero of our clock. `last` is when the
+    latest sample was received, None before the first. `steps` counts the samples that voided all earlier
     ones.
     """
 
@@ -69,7 +69,7 @@ class ServerClock:
 
     @property
     def is_synced(self) -> bool:
-        """Whether there is any sample to go by."""
+        """Whether there was a sample."""
         return self.last is not None
 
     def observe(self, sample: Sample) -> "ServerClock":
@@ -80,7 +80,7 @@ class ServerClock:
         return ServerClock(low, high, sample.received, self.steps + 1)
 
     def agrees_with(self, sample: Sample) -> bool:
-        """Ask whether a sample leaves room for a time that it and all the others allow."""
+        """Return whether there is a time that this sample and all earlier ones allow."""
         low, high = _edges(sample)
         widening = DRIFT * sample.received
         return max(low, self.low) - widening <= min(high, self.high) + widening
@@ -107,7 +107,7 @@ class ServerClock:
 
 def _edges(sample: Sample) -> tuple[float, float]:
     """Return the edges of the offset that a sample allows, referred to time zero of our clock."""
-    # Each is certain at its own moment: if the reply was made as it arrived, or as we sent.
+    # Each edge is certain at its own moment: had the reply been made as it arrived, or as we sent.
     low = sample.server - sample.received + DRIFT * sample.received
     high = sample.server + sample.resolution - sample.sent - DRIFT * sample.sent
     return low, high
@@ -123,20 +123,20 @@ class Jump(StrEnum):
 def find_jump(before: SystemClocks, after: SystemClocks) -> Jump | None:
     """Return what happened between two readings, None if nothing did.
 
-    All three clocks run at one rate, so where one has advanced otherwise than the others, something happened
-    to it. The server's time is kept on the clock that counts suspend, so neither jump harms a signature by
-    itself; both are reasons to take a fresh sample at once.
+    All three clocks run at one rate, so if one of them advanced differently, something happened to it. The
+    server's time is kept on the clock that counts suspend, so neither jump spoils a signature; both are
+    reasons to take a fresh sample at once.
     """
     elapsed = after.boot - before.boot
-    if elapsed - (after.mono - before.mono) > _LEAST_S:
+    if elapsed - (after.mono - before.mono) > _LEAST_JUMP_S:
         return Jump.SUSPEND
-    if abs(after.wall - before.wall - elapsed) > _LEAST_S:
+    if abs(after.wall - before.wall - elapsed) > _LEAST_JUMP_S:
         return Jump.WALL_STEP
     return None
 
 
 class Gap(NamedTuple):
-    """The next sample is taken after `latest_s`; after `soonest_s` already, if one is wanted."""
+    """The next sample is due after `latest_s`, or after `soonest_s` if one is wanted."""
 
     soonest_s: float
     latest_s: float
@@ -144,14 +144,12 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The state of it.
+    """When to sample: a burst, then at an interval; sooner while the bound is poor; later after failures.
 
-    `left` counts the samples left in the burst, `best_s` is half of the shortest round trip since it began,
-    and `failures` counts those in a row.
-
-    A burst, then at an interval, faster while the bound is poor: much wider than half of the shortest round
-    trip, which is the best that one sample can do. That is so after a step, a suspend or slow replies, not
-    where the network itself is slow. In trouble the gap doubles.
+    `left` counts the samples left in the burst, `failures` those that failed in a row. `best_s` is half of
+    the shortest round trip since the burst began: the least error that one sample can have. A bound much
+    wider than that is poor. So a slow network alone is no reason to sample more often, but a step, a suspend
+    or slow replies are.
     """
 
     left: int = BURST
@@ -163,7 +161,7 @@ class Sampling:
         return Sampling(max(0, self.left - 1), min(self.best_s, half_round_trip_s))
 
     def failed(self) -> "Sampling":
-        """Return the state after one that brought no time."""
+        """Return the state after a sample that brought no time."""
         return replace(self, failures=self.failures + 1)
 
     def gap(self, interval_s: float, error_s: float) -> Gap:

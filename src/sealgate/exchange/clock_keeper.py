@@ -1,7 +1,7 @@
-"""Keeps the clock on the exchange's: asks `/time` again and again, and at once when it is wanted.
+"""Keeps our clock of the exchange: asks for the time at intervals, and at once when a sample is wanted.
 
-It has a connection of its own, kept open over the interval, so that a sample neither waits behind orders nor
-takes the place of one.
+The keeper has a connection of its own, kept open between samples: a sample neither waits behind orders nor
+takes a connection from them.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from sealgate.venues.replies import Means
 from sealgate.venues.routes import Lane
 from sealgate.venues.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
 
-_ANYWHERE = "/"  # of which the Date is all that is wanted, whatever the status
+_ANY_PATH = "/"  # only the Date of the reply is wanted, whatever its status
 _LOOK_S = 1.0
 
 log = structlog.get_logger("sealgate.clock")
@@ -35,9 +35,9 @@ log = structlog.get_logger("sealgate.clock")
 
 @dataclass(frozen=True, slots=True)
 class TimeSource:
-    """Where the time is asked for, and how often. `field` is a JSON pointer, "" finds the time by itself.
+    """Where to ask for the time, and how often. `field` is a JSON pointer; with "" the time is searched for.
 
-    `path` is "" where the exchange has none: then the `Date` of any reply says the time, to half a second.
+    `path` is "" where the exchange has no time path: then the `Date` of any reply gives it, to half a second.
     """
 
     path: str
@@ -46,10 +46,10 @@ class TimeSource:
 
 
 class ClockKeeper:
-    """Feeds a clock. `upstream` is the keeper's own, and is closed with it.
+    """Feeds a clock with samples. `upstream` is the keeper's own, and is closed with it.
 
-    Its requests pass the gate of open requests, as bots' do. While no key may be used it asks nothing: the
-    clock coasts on its bound.
+    Its requests wait at the gate of open requests, as those of bots do. While no key may be used it asks
+    nothing: the clock then relies on its bound, which slowly widens.
     """
 
     def __init__(
@@ -61,7 +61,6 @@ class ClockKeeper:
         self._upstream = upstream
         self._system = system
         self._sampling = Sampling()
-        self._field: str | None = None
 
     async def run(self) -> None:
         """Take samples until cancelled."""
@@ -69,7 +68,7 @@ class ClockKeeper:
             while True:
                 try:
                     await self._take_sample()
-                except Exception:  # whatever a reply does to us, the next one is asked for
+                except Exception:  # a reply that breaks us must not end the samples
                     log.exception("clock_sample_failed")
                     self._sampling = self._sampling.failed()
                     self._clock.trouble = "a reply of the exchange could not be processed"
@@ -78,21 +77,26 @@ class ClockKeeper:
             await self._upstream.close()
 
     async def _rest(self) -> None:
+        """Return when the next sample is due, or is wanted sooner."""
+        # 1. While the gate is shut, look at it every second: a timer may not count a suspend.
         while (left_s := self._shut_until() - self._system.now()) > 0:
             if self._clock.error_s() is None:
-                self._log("not asked: the exchange has shut out this address or key", fix=WAIT)
-            await self._system.sleep(min(left_s, _LOOK_S))  # a timer may not count suspend
+                self._note("not asked: the exchange has shut out this address or key", fix=WAIT)
+            await self._system.sleep(min(left_s, _LOOK_S))
             self._clock.due.set()
-        error_s = self._clock.error_s() if self._source.path else None  # a Date stays poor: no hurry for more
+        # 2. `soonest_s` passes however urgently a sample is wanted. (The bound of a Date is always poor, and
+        #    no reason to hurry.)
+        error_s = self._clock.error_s() if self._source.path else None
         gap = self._sampling.gap(self._source.interval_s, error_s or 0.0)
-        await self._system.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
+        await self._system.sleep(gap.soonest_s)
+        # 3. The rest of the gap ends as soon as a sample is wanted.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(gap.latest_s - gap.soonest_s):
                 await self._clock.due.wait()
         self._clock.due.clear()
 
     def _shut_until(self) -> float:
-        """Return until when nothing is asked: no key may be used, or open requests have a pause.
+        """Return until when nothing is asked: no key may be used, or open requests are paused.
 
         After a pause a bot's request goes first, and alone, unless it needs a better clock for that.
         """
@@ -110,104 +114,99 @@ class ClockKeeper:
         try:
             permit = scheduler.pass_at_once(claim, now) or await scheduler.pass_through(claim)
         except Refusal as refusal:
-            self._sampling = self._sampling.failed()
-            self._log(refusal.detail, fix=WAIT)
+            self._failed(refusal.detail, fix=WAIT)
             return
-        if isinstance(permit, Permit):  # and no Shared: nothing is like it
+        if isinstance(permit, Permit):  # never Shared: no other request is like this one
             with permit:
                 await self._ask(permit, timeout_s)
 
     async def _ask(self, permit: Permit, timeout_s: float) -> None:
+        # 1. Connect first, so that the sample's interval holds nothing but the request and its reply.
         connection = await self._upstream.connect(Lane.CANCEL, timeout_s)
-        sent = self._system.now()
-        answer: Answer | Failure
         if isinstance(connection, Failure):
-            answer = connection
-        elif permit.is_paused(sent):
+            self._failed(connection.detail, fix=REACH)
+            return
+        sent = self._system.now()
+        if permit.is_paused(sent):
             connection.release()
             return
-        else:
-            request = self._upstream.head("GET", self._source.path or _ANYWHERE) + b"\r\n"
-            permit.has_waited = True
-            permit.goes(sent)
-            answer = await connection.exchange(request, timeout_s, is_head=False)
-        if isinstance(answer, Answer):
-            self._tell(answer, permit, sent)
+        # 2. Ask.
+        permit.has_waited = True
+        permit.goes(sent)
+        request = self._upstream.head("GET", self._source.path or _ANY_PATH) + b"\r\n"
+        answer = await connection.exchange(request, timeout_s, is_head=False)
         if isinstance(answer, Failure):
-            self._sampling = self._sampling.failed()
-            self._log(answer.detail, fix=REACH)
-        else:
-            trouble = self._read(answer, sent, self._system.now())
-            _, fix = refused_unsigned(answer.status, answer.verdict)
-            self._log(trouble, fix=fix or "check base_url, clock.path and clock.field")
-
-    def _tell(self, answer: Answer, permit: Permit, sent: float) -> None:
-        """Let the gate know what a reply says of the limit; all close if the address is shut out."""
-        permit.answered(self._clock.taught_by(answer.verdict, answer.head), self._system.now())
-        if answer.verdict.shuts_out_address(is_open=True):
-            self.gates.hold(permit.paused_until)
+            self._failed(answer.detail, fix=REACH)
+            return
+        if answer.remainder is not None:
+            answer.remainder.abandon()
+        # 3. Tell the gates what the reply says about limits, and the clock what time it states.
+        received = self._system.now()
+        self._tell_gates(answer, permit, sent, received)
         self._clock.turned_away(answer.verdict.advice if answer.verdict.means is Means.COUNTRY else "")
-        path, now, wait = self._source.path or _ANYWHERE, self._system.now(), answer.verdict.wait
-        if answer.verdict.means is Means.FIREWALL:
-            if self._source.path:  # a page at the root says nothing: some exchanges always refuse it
-                self.gates.refused_by_firewall(OWN_BOT, path, sent, now, wait)
+        try:
+            found = self._time_in(answer, sent, received)
+        except UnreadableTimeError as error:
+            _, fix = refused_unsigned(answer.status, answer.verdict)
+            self._failed(str(error), fix or "check base_url, clock.path and clock.field")
+            return
+        self._sampling = self._sampling.taken((received - sent) / 2)
+        self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+        if self._clock.trouble is not None:
+            self._clock.trouble = None
+            offset_ms = round(self._clock.offset_s() * 1000, 1)
+            error_ms = self._clock.error_ms(received)
+            log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=found.field)
+
+    def _tell_gates(self, answer: Answer, permit: Permit, sent: float, received: float) -> None:
+        """Report what a reply says about limits; all gates close if the address is shut out."""
+        verdict, path = answer.verdict, self._source.path or _ANY_PATH
+        permit.answered(self._clock.taught_by(verdict, answer.head), received)
+        if verdict.shuts_out_address(is_open=True):
+            self.gates.hold(permit.paused_until)
+        if verdict.means is Means.FIREWALL:
+            if self._source.path:  # some exchanges always refuse the page at the root
+                self.gates.refused_by_firewall(OWN_BOT, path, sent, received, verdict.wait)
         elif self.gates.firewall.is_alert:
             self.gates.firewall.accepted(OWN_BOT, path, sent)
 
-    def _read(self, answer: Answer, sent: float, received: float) -> str | None:
-        """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
-        if answer.remainder is not None:
-            answer.remainder.abandon()
-        if not self._source.path:
-            return self._read_date(answer, sent, received)
-        try:
-            found = time_in(answer, self._source.field)
-        except UnreadableTimeError as error:
-            self._sampling = self._sampling.failed()
-            if answer.verdict.means is not Means.COUNTRY:  # then it is the time of what stands in front of it
-                self._try_date(answer, sent, received)
-            return f"{self._source.path}: {error}"
-        self._sampling = self._sampling.taken((received - sent) / 2)
-        self._field = found.field
-        self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
-        return None
+    def _time_in(self, answer: Answer, sent: float, received: float) -> ServerTime:
+        """Return the time that a reply states. Raises UnreadableTimeError."""
+        is_exchanges_own = answer.verdict.means is not Means.COUNTRY  # else of what stands in front of it
+        date = date_in(answer) if is_exchanges_own else None
+        # There are two cases:
+        # 1. The exchange has a time path. A Date is only used while nothing better is known.
+        if self._source.path:
+            try:
+                return time_in(answer, self._source.field)
+            except UnreadableTimeError as error:
+                if date is not None:
+                    self._clock.observe_date(Sample(sent, received, date, 1.0))
+                raise UnreadableTimeError(f"{self._source.path}: {error}") from None
+        # 2. It has none: the Date of any reply that the exchange itself wrote.
+        if not is_exchanges_own:
+            raise UnreadableTimeError(refused_unsigned(answer.status, answer.verdict)[0])
+        if date is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise UnreadableTimeError(
+                f"the exchange has no time path, and its answer {answer.status} has no Date"
+            )
+        return ServerTime(date, 1.0, "Date")
 
-    def _read_date(self, answer: Answer, sent: float, received: float) -> str | None:
-        seconds = date_in(answer)
-        if answer.verdict.means is Means.COUNTRY:
-            self._sampling = self._sampling.failed()
-            return refused_unsigned(answer.status, answer.verdict)[0]
-        if seconds is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            self._sampling = self._sampling.failed()
-            return f"the exchange has no time path, and its answer {answer.status} has no Date"
-        self._sampling = self._sampling.taken((received - sent) / 2)
-        self._field = "Date"
-        self._clock.observe(Sample(sent, received, seconds, 1.0))
-        return None
+    def _failed(self, trouble: str, fix: str) -> None:
+        self._sampling = self._sampling.failed()
+        self._note(trouble, fix)
 
-    def _try_date(self, answer: Answer, sent: float, received: float) -> None:
-        seconds = date_in(answer)
-        if seconds is not None:
-            self._clock.observe_date(Sample(sent, received, seconds, 1.0))
-
-    def _log(self, trouble: str | None, fix: str) -> None:
-        """Log what has changed since the last sample."""
+    def _note(self, trouble: str, fix: str) -> None:
+        """Log a trouble that is new since the last sample."""
         if trouble == self._clock.trouble:
             return
         self._clock.trouble = trouble
-        if trouble is not None:
-            meanwhile = "signing goes on with what is known" if self._clock.error_s() is not None else None
-            log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
-            return
-        offset_ms, error_ms = (
-            round(self._clock.offset_s() * 1000, 1),
-            self._clock.error_ms(self._system.now()),
-        )
-        log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
+        meanwhile = "signing goes on with what is known" if self._clock.error_s() is not None else None
+        log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
 
 
 def date_in(answer: Answer) -> float | None:
-    """Return what the Date header of a reply says, None where it says nothing."""
+    """Return the time in the Date header of a reply, None if there is none."""
     date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")
     return parse_http_date(date.decode("latin-1"))
 
