@@ -43,9 +43,9 @@ class Machine:
         (self.folder / name).mkdir(exist_ok=True)
         (self.folder / name / "sealgate.toml").write_text(more + CONFIG.format(base_url=base_url, port=port))
 
-    def run(self, folder: str, *arguments: str, answer: str | None = None) -> Ended:
+    def run(self, folder: str, *arguments: str) -> Ended:
         (self.folder / folder).mkdir(exist_ok=True)
-        return run(*arguments, folder=self.folder / folder, environ=self.environ, answer=answer)
+        return run(*arguments, folder=self.folder / folder, environ=self.environ)
 
     def is_halted(self) -> bool:
         """Ask with a resume of nothing that is halted, by the configuration's own command."""
@@ -83,9 +83,13 @@ def process(production: tuple[Machine, Gateway], machine: Machine) -> int:
 
 OTHER_URL, OTHER_PORT = "http://127.0.0.1:9", free_port()
 REHEARSALS = {
-    "another exchange": (OTHER_URL, None, "", f"(base_url is {OTHER_URL} here)"),
+    "another exchange": (OTHER_URL, None, "", f"(base_url is {OTHER_URL} here, and http"),
     "another address": (None, OTHER_PORT, "", f"(listen.tcp is 127.0.0.1:{OTHER_PORT} here, and 127.0.0.1:"),
-    "another exchange, and a mistake": (OTHER_URL, None, "wieght = 2\n", f"(base_url is {OTHER_URL} here)"),
+    "another exchange, and a mistake": (OTHER_URL, None, "wieght = 2\n", f"(base_url is {OTHER_URL} here"),
+    "another address, and a mistake": (
+        *(None, OTHER_PORT, "wieght = 2\n"),
+        f"(listen.tcp is 127.0.0.1:{OTHER_PORT} here, and 127.0.0.1:",
+    ),
 }
 
 
@@ -124,38 +128,38 @@ def test_with_a_file_that_cannot_be_read_the_message_says_how_to_halt_all_the_sa
     assert ended.code == 2, ended
     assert "is not TOML" in ended.err
     assert "pass --socket" in ended.err
+    assert f"(by default {machine.socket}" in ended.err
     assert not machine.is_halted()
     ended = machine.run("edited", "halt", "--socket", machine.socket)
     assert ended.code == 0, ended
     assert machine.is_halted()
 
 
-def test_without_a_configuration_where_nobody_can_be_asked_it_names_the_gateway_and_does_nothing(
-    machine: Machine, process: int
+@pytest.mark.parametrize(
+    "mistake", ["", "base_url = 7\n"], ids=["no configuration", "one that does not tell"]
+)
+def test_if_no_configuration_names_the_gateway_it_is_named_and_left_alone(
+    machine: Machine, process: int, mistake: str
 ) -> None:
+    (machine.folder / "elsewhere").mkdir(exist_ok=True)
+    (machine.folder / "elsewhere" / "sealgate.toml").write_text(mistake)
     for command in COMMANDS:
         ended = machine.run("elsewhere", command)
         assert ended.code == 2, ended
         assert f"(process {process}) at {machine.socket} forwards to {machine.base_url}, for" in ended.err
-        assert "pass --yes" in ended.err
+        assert "no configuration names it; nothing has changed; pass --socket" in ended.err
     assert machine.is_halted()
 
 
-def test_without_a_configuration_yes_names_the_gateway_and_acts(machine: Machine) -> None:
-    ended = machine.run("elsewhere", "halt", "--yes")
-    assert (ended.code, "halted: all bots" in ended.out) == (0, True), ended
-    assert f" at {machine.socket} forwards to {machine.base_url}" in ended.err
-    assert machine.is_halted()
-
-
-def test_without_a_configuration_a_person_is_asked(machine: Machine) -> None:
-    ended = machine.run("elsewhere", "halt", answer="n")
-    assert ended.code == 1, ended
-    assert f"to {machine.base_url}" in ended.err
-    assert "Halt its orders?" in ended.said
-    assert not machine.is_halted()
-    ended = machine.run("elsewhere", "halt", answer="y")
+def test_a_mistake_hides_no_gateway_whose_socket_is_configured(machine: Machine) -> None:
+    text = f'admin.unix = "{machine.socket}"\nbase_url = 7\n'
+    (machine.folder / "edited").mkdir(exist_ok=True)
+    (machine.folder / "edited" / "sealgate.toml").write_text(text)
+    ended = machine.run("edited", "halt")
     assert ended.code == 0, ended
+    assert ended.err.endswith("sealgate: a restart forgets this: no journal.file is set\n")
+    assert ended.out.startswith(f"gateway to {machine.base_url} at {machine.socket}\n")
+    assert "warning: sealgate.toml: base_url" in ended.err
     assert machine.is_halted()
 
 

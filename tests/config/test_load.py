@@ -411,16 +411,22 @@ class TestAdminSocketOfAConfiguration:
         file.write_text(
             f'{mistake}\nlisten = {{ tcp = "127.0.0.1:1", unix = "/run/b.sock" }}\nadmin.tcp = ""'
         )
-        own = load_own_gateway(file, ONE_KEY)
-        assert own.base_url == "https://api.example.com"
-        assert own.addresses == {"listen.tcp": "127.0.0.1:1", "listen.unix": "/run/b.sock", "admin.tcp": ""}
+        assert load_own_gateway(file, ONE_KEY).identity == {
+            "base_url": "https://api.example.com",
+            "listen.tcp": "127.0.0.1:1",
+            "listen.unix": "/run/b.sock",
+            "admin.tcp": "",
+        }
+
+    def test_a_venue_tells_the_exchange_whatever_is_wrong_elsewhere(self, tmp_path: Path) -> None:
+        file = tmp_path / "sealgate.toml"
+        file.write_text('venue = "binance"\nkeys.main = 3\n')
+        assert load_own_gateway(file, {}).identity["base_url"] == "https://api.binance.com"
 
     def test_what_is_wrong_tells_no_gateway_from_others(self, tmp_path: Path) -> None:
         file = tmp_path / "sealgate.toml"
-        file.write_text('base_url = "ftp://x"\nlisten.tcp = "nowhere"\n')
-        own = load_own_gateway(file, {})
-        assert own.base_url is None
-        assert own.addresses == {"listen.unix": "", "admin.tcp": "127.0.0.1:8788"}
+        file.write_text('base_url = "https://api.example.com"\nlisten.tcp = "nowhere"\n')
+        assert load_own_gateway(file, {}).identity == {}
 
 
 def load_journal(**settings: str) -> Config:

@@ -138,7 +138,7 @@ def test_halt_and_orders_find_the_gateway_of_a_configuration_elsewhere(elsewhere
     """Also where the rest of it cannot be read."""
     own = load_own_gateway(elsewhere / "x.toml", {})
     assert own.socket == elsewhere / "admin.sock"
-    assert own.addresses["listen.unix"] == str(elsewhere / "bots.sock")
+    assert own.identity["listen.unix"] == str(elsewhere / "bots.sock")
     (elsewhere / "x.toml").write_text(TEXT.replace("api_key", "apikey"))
     assert load_own_gateway(elsewhere / "x.toml", {}).socket == elsewhere / "admin.sock"
     result = CliRunner().invoke(main, ["halt", "--config", str(elsewhere / "x.toml")])

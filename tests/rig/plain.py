@@ -38,40 +38,22 @@ class Ended:
         return self.out + self.err
 
 
-def run(
-    *arguments: str, folder: Path, environ: Mapping[str, str] | None = None, answer: str | None = None
-) -> Ended:
-    """Run `sealgate ARGUMENTS` to its end; nobody can be asked, unless an answer is given for a terminal."""
-    command = [sys.executable, "-m", "sealgate", *arguments]
-    with _answering(answer) as stdin:
-        process = subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env={**ENVIRON, **(environ or {})},
-            text=True,
-        )
-        try:
-            out, err = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()  # one that should have ended, but serves, must not outlive its test
-    return Ended(process.returncode, out, err, process.pid)
-
-
-@contextlib.contextmanager
-def _answering(answer: str | None) -> Iterator[int]:
-    if answer is None:
-        yield subprocess.DEVNULL
-        return
-    leader, follower = os.openpty()
+def run(*arguments: str, folder: Path, environ: Mapping[str, str] | None = None) -> Ended:
+    """Run `sealgate ARGUMENTS` to its end; nobody can be asked."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sealgate", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env={**ENVIRON, **(environ or {})},
+        text=True,
+    )
     try:
-        os.write(leader, f"{answer}\n".encode())
-        yield follower
+        out, err = process.communicate(timeout=PATIENCE_S)
     finally:
-        os.close(follower)
-        os.close(leader)
+        process.kill()  # one that should have ended, but serves, must not outlive its test
+    return Ended(process.returncode, out, err, process.pid)
 
 
 class _Exchange(BaseHTTPRequestHandler):

@@ -24,7 +24,7 @@ COMMANDS = {
     "keys": ("sealgate.cli.keys", "List the keys at the exchange, and see what is wrong with them."),
     "orders": ("sealgate.cli.orders", "List the orders in doubt, and settle them."),
     "halt": ("sealgate.cli.control:halt", "Stop orders at once; reads and cancels still pass."),
-    "resume": ("sealgate.cli.control:resume", "Release halted orders."),
+    "resume": ("sealgate.cli.control:resume", "Lift a halt, so that new orders pass again."),
     "reload": ("sealgate.cli.control:reload", "Reload configuration and secrets in the running gateway."),
     "healthcheck": ("sealgate.cli.healthcheck", "Exit with 0 if the running gateway is ready."),
     "completion": ("sealgate.cli.completion", "Set up completion in your shell."),

@@ -1,6 +1,5 @@
 """The way in: find the file, read the sources, validate the whole, and name every problem by its source."""
 
-import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,6 @@ from types import MappingProxyType
 from pydantic import ValidationError
 from pydantic_settings import InitSettingsSource
 
-from sealgate.config.addresses import parse_base_url
 from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config, Listen
 from sealgate.config.names import dotted, variable
@@ -25,7 +23,8 @@ from sealgate.config.sources import (
     read_flags,
 )
 
-_ADDRESSES = ("listen.tcp", "listen.unix", "admin.tcp")
+# What tells where the gateway is, and which.
+_TELLING = ("admin.unix", "venue", "base_url", "listen.tcp", "listen.unix", "admin.tcp")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
 
 
@@ -108,16 +107,15 @@ def load_admin(file: Path | None, environ: Mapping[str, str]) -> Admin:
 
 @dataclass(frozen=True, slots=True)
 class OwnGateway:
-    """How a configuration's own gateway is found, and recognised.
+    """How a configuration's own gateway is found, and recognized.
 
-    `socket` is `admin.unix`. `base_url` is None where there is no configuration, or none that names an
-    exchange; `addresses` has what could be read of `addresses_of`. `trouble` is why the rest is wrong, None
-    if it is not.
+    `socket` is `admin.unix`. `identity` is what that gateway says of itself: `base_url` and `addresses_of`;
+    it is empty if there is no configuration, or none that tells. `trouble` is what is wrong with the
+    configuration, None if nothing is.
     """
 
     socket: Path | str | None = None
-    base_url: str | None = None
-    addresses: Mapping[str, str] = field(default_factory=dict)
+    identity: Mapping[str, str] = field(default_factory=dict)
     trouble: ConfigError | None = None
 
 
@@ -133,46 +131,34 @@ def addresses_of(listen: Listen, admin: Admin) -> dict[str, str]:
 def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGateway:
     """Read what a command must know of the gateway that it is for.
 
-    Who must halt a gateway at once cannot mend its configuration first: a mistake elsewhere is no obstacle.
-    Raises ConfigError where not even `admin.unix` can be read.
+    Raises ConfigError if not even `admin.unix` can be read: anything else can wait until orders are halted.
     """
+    # 1. A configuration without a mistake.
     try:
         config = load_config(file, environ=environ)
     except ConfigError as error:
         trouble = error
     else:
-        return OwnGateway(config.admin.unix, str(config.base_url), addresses_of(config.listen, config.admin))
-    found = find_file(file, environ)
-    layers = (read_environment(environ), _read_file(found))
+        return OwnGateway(config.admin.unix, _identity(config))
+    # 2. None at all, which is no mistake here.
+    layers = (read_environment(environ), _read_file(find_file(file, environ)))
     if not any(layer.tree for layer in layers):
-        return OwnGateway()  # there is none, which is no trouble here
+        return OwnGateway()
+    # 3. One with a mistake: what matters is read as if nothing else were written.
+    written = {name: _written(name, layers) for name in _TELLING}
     try:
-        socket = Admin.model_validate(_alone("admin.unix", "admin", layers)).unix
+        socket = Admin.model_validate({"unix": written["admin.unix"] or ""}).unix
     except ValidationError:
         raise trouble from None
+    any_key = {"any": {"api_key": "any", "secret": "env:ANY"}}  # there must be one
     try:
-        base_url = str(parse_base_url(_written("base_url", layers)))
-    except ValueError:
-        base_url = None
-    return OwnGateway(socket, base_url, _readable_addresses(layers), trouble)
+        return OwnGateway(socket, _identity(_build((read_flags({**written, "keys": any_key}),))), trouble)
+    except ValidationError:
+        return OwnGateway(socket, trouble=trouble)
 
 
-def _readable_addresses(layers: tuple[Layer, ...]) -> dict[str, str]:
-    """Return those of `addresses_of` that are written as they should be, or not at all."""
-    addresses = {}
-    for name in _ADDRESSES:
-        with contextlib.suppress(ValidationError):
-            listen = Listen.model_validate(_alone(name, "listen", layers))
-            admin = Admin.model_validate(_alone(name, "admin", layers))
-            addresses[name] = addresses_of(listen, admin)[name]
-    return addresses
-
-
-def _alone(name: str, table: str, layers: tuple[Layer, ...]) -> dict[str, object]:
-    """Return a table as if only this setting were written, empty where it is not, or is another table's."""
-    head, _, setting = name.partition(".")
-    value = _written(name, layers)
-    return {} if head != table or value is None else {setting: value}
+def _identity(config: Config) -> dict[str, str]:
+    return {"base_url": str(config.base_url), **addresses_of(config.listen, config.admin)}
 
 
 def _written(name: str, layers: tuple[Layer, ...]) -> object:

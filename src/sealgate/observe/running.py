@@ -16,8 +16,6 @@ from sealgate.machine.process import process_of
 from sealgate.orders.journal.file import JournalError, process_that_uses
 
 _TIMEOUT_S = 3.0
-
-
 _OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 
 
@@ -62,24 +60,18 @@ def second_of(config: Config, environ: Mapping[str, str]) -> str | None:
             process = connection.process if document and isinstance(connection, UnixConnection) else None
         theirs = document.get("addresses", {}) if document else {}
         # Port 0 is another one at each start.
-        if any(theirs.get(setting) == at for setting, at in own if at and not at.endswith(":0")):
-            return _already_running(process or _user_of_journal(config), theirs)
-    return None
-
-
-def _already_running(process: int | None, addresses: Mapping[str, str]) -> str:
-    who = "a Sealgate gateway" if process is None else f"pid {process}"
-    where = addresses["listen.tcp"] or addresses["listen.unix"]
-    stop = "stop it" if process is None else f"stop it (kill {process})"
-    return (
-        f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
-        "another exchange, give this gateway addresses of its own"
-    )
-
-
-def _user_of_journal(config: Config) -> int | None:
-    with suppress(OSError, JournalError):
-        return None if config.journal.file is None else process_that_uses(config.journal.file)
+        if not any(theirs.get(setting) == at for setting, at in own if at and not at.endswith(":0")):
+            continue
+        if process is None and config.journal.file is not None:
+            with suppress(OSError, JournalError):
+                process = process_that_uses(config.journal.file)
+        who = "a Sealgate gateway" if process is None else f"pid {process}"
+        where = theirs["listen.tcp"] or theirs["listen.unix"]
+        stop = "stop it" if process is None else f"stop it (kill {process})"
+        return (
+            f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
+            "another exchange, give this gateway addresses of its own"
+        )
     return None
 
 
@@ -105,7 +97,7 @@ def by_socket(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnec
     place = config.admin.unix
     if place != OFF:
         for path in default_places(environ) if place is None else (Path(place),):
-            yield UnixConnection(path, _TIMEOUT_S)
+            yield UnixConnection(path)
 
 
 def _status(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None:
