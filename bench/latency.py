@@ -1,4 +1,4 @@
-"""What the gateway costs, beside direct, HAProxy and mitmproxy that sign, and Caddy and a bare aiohttp proxy.
+"""What the gateway costs, beside HAProxy and mitmproxy that sign, and Caddy and aiohttp that do not.
 
 The gateway runs with everything on: bots' tokens, policy, signature, clock, pacing, metrics, and one line
 for each request in a log file; once more with compiled modules where `scripts/compiled` was run. Each row
@@ -21,11 +21,14 @@ from bench.latency_plot import plot
 from bench.latency_report import CONNECTIONS, Report, figures_table, ratios_table
 from bench.pages import INTERNALS, machine, write_part
 from bench.process import allow_many_connections
-from bench.programs import BARE, CADDY, DIRECT, MITMPROXY, STARTS, measure, running_ways
+from bench.programs import BARE, CADDY, DIRECT, LOW_LEVEL, MITMPROXY, STARTS, measure, running_ways
 from bench.rows import PLAIN, ROWS, Row
 from bench.seal_check import check_seal
 
-WITHOUT = dict(zip(("haproxy", "caddy", "bare", "mitmproxy", "gateway", "compiled"), STARTS, strict=True))
+WITHOUT = dict(
+    zip(("haproxy", "caddy", "bare", "server", "mitmproxy", "gateway", "compiled"), STARTS, strict=True)
+)
+UNSIGNED = {BARE, CADDY, LOW_LEVEL}
 _WARM_UP_S = 0.5
 
 
@@ -39,7 +42,7 @@ def measure_row(row: Row, names: Sequence[str], rounds: int, seconds: float) -> 
         options = dict.fromkeys(ways, row.load)
         if setting.ca_file:
             options[DIRECT] = (*row.load, "--ca-file", str(setting.ca_file))
-        for way in others.keys() - {BARE, CADDY} if row == PLAIN else ():
+        for way in others.keys() - UNSIGNED if row == PLAIN else ():
             check_seal(way, ways[way], direct)
         for way in others:
             measure(ways[way], CONNECTIONS[-1], _WARM_UP_S, *options[way])

@@ -26,11 +26,12 @@ from bench.rivals import (
     running_mitmproxy,
 )
 
-DIRECT, HAPROXY, CADDY, BARE, MITMPROXY, GATEWAY, COMPILED = (
+DIRECT, HAPROXY, CADDY, BARE, LOW_LEVEL, MITMPROXY, GATEWAY, COMPILED = (
     "direct",
     "HAProxy",
     "Caddy, unsigned",
     "bare aiohttp",
+    "aiohttp's server",
     "mitmproxy",
     "gateway",
     "gateway, compiled",
@@ -56,6 +57,13 @@ def running_upstream(*arguments: str) -> Iterator[Way]:
 def running_bare(setting: Setting, folder: Path) -> Iterator[Way]:
     del folder
     with running_here("bare_proxy.py", *bare_arguments(setting)) as way:
+        yield way
+
+
+@contextmanager
+def running_low_level(setting: Setting, folder: Path) -> Iterator[Way]:
+    del folder
+    with running_here("low_level_proxy.py", *bare_arguments(setting)) as way:
         yield way
 
 
@@ -110,6 +118,7 @@ STARTS: Mapping[str, Start] = {
     HAPROXY: running_haproxy,
     CADDY: running_caddy,
     BARE: running_bare,
+    LOW_LEVEL: running_low_level,
     MITMPROXY: running_mitmproxy,
     GATEWAY: running_gateway,
     COMPILED: running_compiled_gateway,

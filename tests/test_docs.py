@@ -47,6 +47,7 @@ STATUS = Status(
 # Programs of bench/ that a benchmark or a script of its own starts.
 STARTED = {
     "bare_proxy",
+    "low_level_proxy",
     "distance",
     "first_request",
     "fuzz_parser",
