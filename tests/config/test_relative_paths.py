@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from sealgate.cli import main
 from sealgate.config import load_config
 from sealgate.config.load import load_own_gateway, load_with_sources
-from sealgate.config.settings import FILE_PARSERS, all_settings
+from sealgate.config.settings import all_settings
+from sealgate.config.values import Anchored
 
 TEXT = """
 base_url = "https://api.example.com"
@@ -84,7 +85,7 @@ def test_every_path_of_a_file_is_taken_from_its_folder(elsewhere: Path) -> None:
 
 def test_no_setting_that_names_a_file_is_forgotten() -> None:
     """One that is added belongs into the text above."""
-    names = {setting.path[-1] for setting in all_settings() if setting.parser in FILE_PARSERS}
+    names = {setting.path[-1] for setting in all_settings() if setting.mark(Anchored)}
     assert names == {
         *("venue", "unix", "tls_cert", "tls_key", "client_ca", "ca_file", "redis", "file"),
         *("secret", "passphrase", "session", "token"),

@@ -1,16 +1,16 @@
 """Settings in, one frozen tree out. `load_config` is the way in, `Config` what comes out.
 
 Pure:
-names  names, paths and API keys that users choose, and the characters they may have
+names  paths of settings, as TOML and the environment write them, and the names that nobody may choose
 
 Shell:
 model        the tree: one model per table of the file; a new setting is a field here
+values       the types of its fields: what may be written, with our words if it is something else
 load         finds the file, reads the sources, checks the whole
 sources      the file, the environment, flags
 consistency  rules across tables
 problems     the errors of a configuration, one line each
 addresses    where to listen, where the exchange is
-quantities   sizes, times, amounts, lists
 references   where a secret is (`file:`, `env:`, …)
 files        files that the configuration names
 venues       the setting `venue`, and the files that come with the program

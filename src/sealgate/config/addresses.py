@@ -53,18 +53,18 @@ class Address:
         return f"{bracketed(self.host)}:{self.port}"
 
 
-def parse_address(value: object) -> Address:
+def parse_address(value: str) -> Address:
     """Parse `host:port`; raise ValueError with the cause and the fix."""
-    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    found = _ADDRESS.fullmatch(value)
     if found is None:
         raise ValueError('is not host:port; write "127.0.0.1:8787", or "[::1]:8787" for IPv6')
-    host = found["host"] if found["v6"] is None else _bracketed_host(found["v6"])
-    return Address(parse_host(host), parse_port(found["port"]))
-
-
-def parse_optional_address(value: object) -> Address | None:
-    """Parse `host:port`, or "" for none."""
-    return None if value == "" else parse_address(value)
+    if found["v6"] is not None and ":" not in found["v6"]:
+        raise ValueError("has brackets around a host that is not IPv6; leave them out")
+    host = parse_host(found["v6"] or found["host"] or "")
+    # The length first: int() of a very long string is an error of its own.
+    if len(found["port"]) > len(str(MAX_PORT)) or int(found["port"]) > MAX_PORT:
+        raise ValueError(f"has a port out of range; use 0 to {MAX_PORT}")
+    return Address(host, int(found["port"]))
 
 
 def parse_host(value: str) -> str:
@@ -72,14 +72,6 @@ def parse_host(value: str) -> str:
     if not is_ip(value) and _NAME.fullmatch(value) is None:
         raise ValueError("has no valid host; write a name or an IP address, IPv6 in brackets")
     return value.lower()
-
-
-def parse_port(value: str) -> int:
-    """Check a port number, 0 to 65535."""
-    # The length first: int() of a very long string is an error of its own.
-    if len(value) > len(str(MAX_PORT)) or int(value) > MAX_PORT:
-        raise ValueError(f"has a port out of range; use 0 to {MAX_PORT}")
-    return int(value)
 
 
 def is_ip(host: str) -> bool:
@@ -99,12 +91,6 @@ def is_loopback(host: str) -> bool:
 def bracketed(host: str) -> str:
     """Return a host as it stands before a port."""
     return f"[{host}]" if ":" in host else host
-
-
-def _bracketed_host(host: str) -> str:
-    if ":" not in host:
-        raise ValueError("has brackets around a host that is not IPv6; leave them out")
-    return host
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +121,15 @@ class BaseUrl:
         return f"{self.origin}{self.path}"
 
 
-def parse_base_url(value: object) -> BaseUrl:
+def parse_base_url(value: str) -> BaseUrl:
     """Parse and check a base URL; raise ValueError with the cause and the fix.
 
-    Its host and its path are put before every bot's path, so it must have one reading only: no user name, no
-    query, no fragment, no escapes and no dot segments. What has the form of a host, and no more, is proposed
-    with its scheme.
+    Its host and its path are put before every bot's path, so it must have one reading only. What has the form
+    of a host, and no more, is proposed with its scheme.
     """
-    parts = _split_url(value)
+    parts = _split(value)
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise ValueError(f'is not an http or https URL; write "{_proposed(value)}"')
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds a user name or a password; remove it, keys belong under [keys]")
     if not parts.hostname:
@@ -150,22 +137,29 @@ def parse_base_url(value: object) -> BaseUrl:
     host = parse_host(parts.hostname)
     if parts.scheme == "http" and not is_loopback(host):
         raise ValueError("is plain http to another machine; use https (http is for loopback hosts only)")
-    return BaseUrl(parts.scheme, host, _port(parts), _path(parts))
+
+    try:
+        port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(f"has a port out of range; use 1 to {MAX_PORT}")
+    path = parts.path.rstrip("/")
+    if not is_plain_path(path):
+        raise ValueError("has a path that is not plain; use letters, digits and -._~ between single slashes")
+    return BaseUrl(parts.scheme, host, port, path)
 
 
-def _split_url(value: object) -> SplitResult:
-    # urlsplit drops tabs and line ends silently, so they are looked for before.
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+def _split(url: str) -> SplitResult:
+    # `urlsplit` drops tabs and line ends, so they are looked for before.
+    if not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("is not a URL in plain ASCII; write a foreign host name in its xn-- form")
-    if "?" in value or "#" in value or "\\" in value:
+    if "?" in url or "#" in url or "\\" in url:
         raise ValueError("has a query, a fragment or a backslash; end it after the path")
     try:
-        parts = urlsplit(value)
+        return urlsplit(url)
     except ValueError:
         raise ValueError(f'is not a URL; write "{_EXAMPLE}"') from None
-    if parts.scheme not in _DEFAULT_PORTS:
-        raise ValueError(f'is not an http or https URL; write "{_proposed(value)}"')
-    return parts
 
 
 def _proposed(text: str) -> str:
@@ -180,28 +174,11 @@ def _proposed(text: str) -> str:
         return _EXAMPLE
 
 
-def _port(parts: SplitResult) -> int:
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
-    if port == 0:
-        raise ValueError("has a port out of range; use 1 to 65535")
-    return port or _DEFAULT_PORTS[parts.scheme]
-
-
-def _path(parts: SplitResult) -> str:
-    path = parts.path.rstrip("/")
-    if not is_plain_path(path):
-        raise ValueError("has a path that is not plain; use letters, digits and -._~ between single slashes")
-    return path
-
-
-def parse_redis(value: object) -> str:
-    """Check a setting; "" shares nothing. Raise ValueError with the cause and the fix."""
+def parse_redis(value: str) -> str:
+    """Check where Redis is: a URL, a reference to one, or "" for none. Raises ValueError."""
     if value == "":
         return ""
-    if not isinstance(value, str) or not is_redis_url(value):
+    if not is_redis_url(value):
         try:
             return parse_reference(value)
         except ValueError:
@@ -209,15 +186,11 @@ def parse_redis(value: object) -> str:
     if not value.isascii() or not value.isprintable() or " " in value:
         raise ValueError(f"is not a URL; {_FORM}")
     check_redis_url(value)
-    if _holds_password(value):
+    parts = urlsplit(value)
+    # A Redis client looks for a password in these two places.
+    if parts.password is not None or "password" in parse_qs(parts.query, keep_blank_values=True):
         raise ValueError("holds a password; put the whole URL into a file and write file:/path")
     return value
-
-
-def _holds_password(url: str) -> bool:
-    """Whether it stands in one of the two places where a Redis client looks for it."""
-    parts = urlsplit(url)
-    return parts.password is not None or "password" in parse_qs(parts.query, keep_blank_values=True)
 
 
 def is_redis_url(value: str) -> bool:

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from sealgate.config.addresses import parse_redis
 from sealgate.config.load import Loaded
-from sealgate.config.names import SettingPath, dotted, parse_api_key
-from sealgate.config.references import parse_reference, split_command
+from sealgate.config.names import SettingPath, dotted
 from sealgate.config.settings import Setting, find_setting, plain_value
 from sealgate.config.sources import DEFAULT
+from sealgate.config.values import Masked
 from sealgate.config.venues import settings_of
 
-_SHOWN = 4
-_MAY_REFER = (parse_reference, parse_redis)
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -35,7 +32,7 @@ class Effective:
 def effective(loaded: Loaded) -> list[Effective]:
     """Return every setting, in the order of the model."""
     return [
-        Effective(dotted(path), _masked(setting, plain_value(setting, value)), _source(loaded, setting, path))
+        Effective(dotted(path), _masked(setting, plain_value(value)), _source(loaded, setting, path))
         for path, value in _leaves(loaded.config, ())
         for setting in _setting_at(path)
     ]
@@ -81,9 +78,5 @@ def _source(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
 def _masked(setting: Setting, value: object) -> object:
     if not isinstance(value, str):
         return value
-    if setting.parser is parse_api_key:
-        return f"{value[:_SHOWN]}…"
-    if setting.parser in _MAY_REFER and value.startswith("cmd:"):
-        program, *arguments = split_command(value.removeprefix("cmd:"))
-        return f"cmd:{program} …" if arguments else value
-    return _PASSWORD.sub("…@", value)
+    mark = setting.mark(Masked)
+    return _PASSWORD.sub("…@", mark.by(value) if mark else value)

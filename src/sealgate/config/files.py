@@ -1,7 +1,7 @@
-"""Files that the configuration names. "" is none.
+"""Files that the configuration names.
 
 A relative path is relative to the working directory. Those of a configuration file are relative to its
-folder, which stands before them when they get here.
+folder, which stands before them when they are checked.
 
 A `~/` is the home of the user that the gateway runs as, as no shell is there to expand it.
 """
@@ -11,8 +11,7 @@ import os
 import ssl
 import stat
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 OFF = "off"
@@ -57,13 +56,14 @@ def expand_home(path: str) -> str:
     return expanded
 
 
-def parse_ca_file(value: object) -> Path | None:
-    """Check that a file of CA certificates is there; "" is the system's own store."""
-    if value == "":
-        return None
-    file = _file(value)
-    if file is None:
-        raise ValueError("is not a file that exists; name a PEM file of CA certificates")
+def from_folder(path: str, folder: Path) -> str:
+    """Return a path of a configuration file in this folder, as it is seen from the working directory."""
+    return path if not path or path.startswith("~") or folder == Path() else str(folder / path)
+
+
+def check_ca_file(file: Path) -> Path:
+    """Check that a file of CA certificates is there, and has one."""
+    _check(Path.is_file, file, "is not a file that exists; name a PEM file of CA certificates")
     try:
         ssl.create_default_context(cafile=file)
     except ssl.SSLError:
@@ -71,34 +71,37 @@ def parse_ca_file(value: object) -> Path | None:
     return file
 
 
-def parse_pem_file(value: object) -> Path | None:
+def check_pem_file(file: Path) -> Path:
     """Check that a PEM file is there; the listener looks into it."""
-    if value == "":
-        return None
-    file = _file(value)
-    if file is None:
-        raise ValueError("is not a file that exists; name a PEM file")
+    _check(Path.is_file, file, "is not a file that exists; name a PEM file")
     return file
 
 
-def parse_journal_file(value: object) -> Path | None:
-    """Check that the folder of the journal is there; "" keeps none."""
-    if value == "":
-        return None
-    file = _path(value)
-    with _looking():
-        is_possible = file is not None and file.parent.is_dir() and not file.is_dir()
-    if file is None or not is_possible:
-        raise ValueError("is not a file in a folder that exists; make the folder, name a file in it")
+def check_journal_file(file: Path) -> Path:
+    """Check that the folder of the journal is there."""
+    _check(
+        lambda path: path.parent.is_dir() and not path.is_dir(),
+        file,
+        "is not a file in a folder that exists; make the folder, name a file in it",
+    )
     return file
 
 
-def parse_socket(value: object) -> Path | None:
+def _check(condition: Callable[[Path], bool], file: Path, words: str) -> None:
+    """Make mistakes of the configuration of a file that is not there, or that this user may not look at."""
+    try:
+        if condition(file):
+            return
+    except PermissionError:
+        raise ValueError("is in a folder closed to this user; act as the gateway's user") from None
+    except OSError:  # no file can have this name
+        pass
+    raise ValueError(words)
+
+
+def check_socket(path: Path) -> Path:
     """Check the path of a Unix socket."""
-    if value == "":
-        return None
-    path = _path(value)
-    if path is None or not str(path).isprintable() or not path.name:
+    if not str(path).isprintable() or not path.name:
         raise ValueError('is not the path of a socket; write "/run/sealgate/bots.sock"')
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
         raise ValueError(
@@ -107,39 +110,11 @@ def parse_socket(value: object) -> Path | None:
     return path
 
 
-def parse_admin_socket(value: object) -> Path | str | None:
-    """Check the path of the admin socket; "" is its default place, "off" is none."""
-    return OFF if value == OFF else parse_socket(value)
-
-
-def parse_group(value: object) -> int | None:
-    """Return the number of a group that is named, or of one that is given by its number."""
-    if value == "":
-        return None
+def group_number(group: str | int) -> int:
+    """Return the number of a group that is named, or given by its number. Raises ValueError."""
     try:
-        return grp.getgrnam(str(value)).gr_gid
+        return grp.getgrnam(str(group)).gr_gid
     except KeyError:
-        pass
-    if isinstance(value, bool) or not str(value).isdecimal():
-        raise ValueError("is not a group on this machine; name one that exists, or write its number")
-    return int(str(value))
-
-
-def _file(value: object) -> Path | None:
-    """Return the file that a value names, None where there is none. Raises ValueError as `_looking` does."""
-    file = _path(value)
-    with _looking():
-        return file if file is not None and file.is_file() else None
-
-
-@contextmanager
-def _looking() -> Iterator[None]:
-    """Make a mistake in the configuration of what this user may not look at: commands may go on with one."""
-    try:
-        yield
-    except PermissionError:
-        raise ValueError("is in a folder closed to this user; act as the gateway's user") from None
-
-
-def _path(value: object) -> Path | None:
-    return Path(expand_home(str(value))) if isinstance(value, str | Path) else None
+        if not str(group).isdecimal():
+            raise ValueError from None
+        return int(group)

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import ValidationError
-from pydantic_settings import InitSettingsSource
 
 from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config, Listen
@@ -71,7 +70,7 @@ def config_of(tree: dict[str, object]) -> Config:
 
 def _whole(layers: tuple[Layer, ...], *, has_file: bool) -> Config:
     try:
-        config = _build(layers)
+        config = Config.of_trees([layer.tree for layer in layers])
     except ValidationError as error:
         problems = problems_of(error)
         if not has_file:
@@ -152,7 +151,8 @@ def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGatewa
         raise trouble from None
     any_key = {"any": {"api_key": "any", "secret": "env:ANY"}}  # there must be one
     try:
-        return OwnGateway(socket, _identity(_build((read_flags({**written, "keys": any_key}),))), trouble)
+        tree = read_flags({**written, "keys": any_key}).tree
+        return OwnGateway(socket, _identity(Config.of_trees([tree])), trouble)
     except ValidationError:
         return OwnGateway(socket, trouble=trouble)
 
@@ -191,11 +191,6 @@ def _refuse_debugging(environ: Mapping[str, str]) -> None:
     # With it, pydantic-settings logs the value of every setting.
     if environ.get("PYDANTIC_SETTINGS_DEBUG"):
         raise ConfigError(["PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"])
-
-
-def _build(layers: tuple[Layer, ...]) -> Config:
-    sources = tuple(InitSettingsSource(Config, layer.tree) for layer in layers)
-    return Config(_build_sources=(sources, {}))  # type: ignore[call-arg]  # mypy sees the fields alone
 
 
 def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:

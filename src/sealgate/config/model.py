@@ -4,128 +4,59 @@ Every value is parsed here, once, into the type that its reader needs: an addres
 that need more than one value are in consistency.py.
 """
 
-import re
-from collections.abc import Mapping
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Never
+from typing import Annotated, Literal, Never
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    WithJsonSchema,
-    model_validator,
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from sealgate.config.addresses import Address, BaseUrl, parse_base_url, parse_optional_address, parse_redis
-from sealgate.config.files import (
-    parse_admin_socket,
-    parse_ca_file,
-    parse_group,
-    parse_journal_file,
-    parse_pem_file,
-    parse_socket,
+from sealgate.config.addresses import Address
+from sealgate.config.values import (
+    LIST,
+    AdminSocket,
+    Aliases,
+    Amount,
+    Amounts,
+    ApiKey,
+    CaFile,
+    Count,
+    ExchangeUrl,
+    HeaderPrefix,
+    Hosts,
+    JournalFile,
+    JsonPointer,
+    KeyUid,
+    Name,
+    OptionalAddress,
+    OptionalGroup,
+    OptionalPath,
+    OptionalSocket,
+    PathPrefix,
+    PemFile,
+    Permission,
+    Permissions,
+    Quotas,
+    Redis,
+    Reference,
+    RouteMatch,
+    Seconds,
+    SecondsOrZero,
+    Size,
+    Symbols,
+    Uid,
+    Variables,
+    VenueName,
+    Weight,
 )
-from sealgate.config.names import (
-    API_KEY,
-    NAME,
-    TOKEN,
-    parse_api_key,
-    parse_header_prefix,
-    parse_key_uid,
-    parse_match,
-    parse_name,
-    parse_optional_path,
-    parse_pointer,
-    parse_prefix,
-    split_match,
-)
-from sealgate.config.quantities import (
-    AMOUNT,
-    HEAVIEST,
-    PERMISSIONS,
-    VARIABLES,
-    parse_aliases,
-    parse_amount,
-    parse_amounts,
-    parse_count,
-    parse_hosts,
-    parse_known_limits,
-    parse_list,
-    parse_permissions,
-    parse_seconds,
-    parse_seconds_or_zero,
-    parse_size,
-    parse_symbols,
-    parse_uid,
-    parse_variables,
-    parse_weight,
-)
-from sealgate.config.references import parse_reference
-from sealgate.config.venues import default_venue, filled, parse_venue
-from sealgate.limits.quotas import Quota
-from sealgate.venues.venue import Venue
+from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
 
-Schema = dict[str, Any]
-
-_TEXT: Schema = {"type": "string"}
-_POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
-_COUNT: Schema = {"type": "integer", "minimum": 1}
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
-
-
-def _text(pattern: str) -> Schema:
-    return {"type": "string", "pattern": pattern}
-
-
-def _whole(pattern: re.Pattern[str]) -> Schema:
-    return _text(f"^{pattern.pattern}$")
-
-
-def _list(member: Schema, **more: object) -> Schema:
-    return {"type": "array", "items": member, "uniqueItems": True, **more}
-
-
-_PATH = _text("^(/[A-Za-z0-9._~-]+)*$")
-_AMOUNT: Schema = {"anyOf": [_whole(AMOUNT), _COUNT]}
-
-# What the file may hold, for editors, beside what reads it.
-OptionalAddress = Annotated[
-    Address | None,
-    PlainValidator(parse_optional_address),
-    WithJsonSchema(_text(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")),
-]
-Hosts = Annotated[tuple[str, ...], PlainValidator(parse_hosts), WithJsonSchema(_list(_TEXT, minItems=1))]
-Seconds = Annotated[float, PlainValidator(parse_seconds), WithJsonSchema(_POSITIVE)]
-SecondsOrZero = Annotated[
-    float, PlainValidator(parse_seconds_or_zero), WithJsonSchema({"type": "number", "minimum": 0})
-]
-Count = Annotated[int, PlainValidator(parse_count), WithJsonSchema(_COUNT)]
-Weight = Annotated[float, PlainValidator(parse_weight), WithJsonSchema({**_POSITIVE, "maximum": HEAVIEST})]
-Size = Annotated[
-    int,
-    PlainValidator(parse_size),
-    WithJsonSchema({"anyOf": [_COUNT, _text("^[0-9]{1,15} *([KkMmGg][Ii]?)?[Bb]?$")]}),
-]
-Uid = Annotated[int, PlainValidator(parse_uid), WithJsonSchema({"type": "integer", "minimum": 0})]
-PemFile = Annotated[Path | None, PlainValidator(parse_pem_file), WithJsonSchema(_TEXT)]
-CaFile = Annotated[Path | None, PlainValidator(parse_ca_file), WithJsonSchema(_TEXT)]
-Reference = Annotated[
-    str, PlainValidator(parse_reference), WithJsonSchema(_text("^(file|env|cmd|systemd|keyring):."))
-]
-Name = Annotated[str, AfterValidator(parse_name), WithJsonSchema(_whole(NAME))]
-Permissions = Annotated[
-    frozenset[str],
-    PlainValidator(parse_permissions),
-    WithJsonSchema(_list({"type": "string", "enum": list(PERMISSIONS)}, minItems=1)),
-]
-Permission = Literal["read", "trade", "keys"]
 
 
 class _Table(BaseModel):
@@ -138,19 +69,19 @@ class Listen(_Table):
     tcp: OptionalAddress = Field(
         default=Address("127.0.0.1", 8787), description='Where bots connect, host:port; "" turns it off.'
     )
-    unix: Annotated[Path | None, PlainValidator(parse_socket), WithJsonSchema(_TEXT)] = Field(
+    unix: OptionalSocket = Field(
         default=None, description="A Unix socket for bots.", examples=["/run/sealgate/bots.sock"]
     )
     unix_mode: Literal["0600", "0660"] = Field(
         default="0600", description="0660 also admits listen.unix_group."
     )
-    unix_group: Annotated[
-        int | None, PlainValidator(parse_group), WithJsonSchema({"type": ["string", "integer"]})
-    ] = Field(default=None, description="A group, by name or number.", examples=["traders"])
+    unix_group: OptionalGroup = Field(
+        default=None, description="A group, by name or number.", examples=["traders"]
+    )
     hosts: Hosts = Field(
         default=_LOOPBACK_HOSTS, description="Accepted names in the Host header, with any port."
     )
-    max_body: Size = Field(default=1024**2, description="The largest body of a request.")
+    max_body: Size = Field(default=ByteSize(1024**2), description="The largest body of a request.")
     head_timeout: Seconds = Field(
         default=10.0, description="Seconds that a bot may take to send a request's head."
     )
@@ -186,7 +117,7 @@ class Admin(_Table):
     hosts: Hosts = Field(
         default=_LOOPBACK_HOSTS, description="Accepted names in the Host header of the admin address."
     )
-    unix: Annotated[Path | str | None, PlainValidator(parse_admin_socket), WithJsonSchema(_TEXT)] = Field(
+    unix: AdminSocket = Field(
         default=None,
         description='Socket for halt, resume and reload; "" is the default place, "off" is none.',
         examples=["/run/sealgate/admin.sock"],
@@ -196,11 +127,7 @@ class Admin(_Table):
 class Upstream(_Table):
     """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
 
-    prefix: Annotated[
-        str,
-        PlainValidator(parse_prefix),
-        WithJsonSchema(_text("^/([A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*/*)?$")),
-    ] = Field(default="", description="The start of every path: forwarded, but not signed.")
+    prefix: PathPrefix = Field(default="", description="The start of every path: forwarded, but not signed.")
     connect_timeout: Seconds = Field(default=3.0, description="Seconds to make one connection.")
     total_timeout: Seconds = Field(default=10.0, description="Seconds for one attempt.")
     max_connections: Count = Field(
@@ -218,11 +145,7 @@ class Upstream(_Table):
 class Signing(_Table):
     """What replaces the venue file's settings; None: nothing does. `Config.venue` includes it."""
 
-    header_prefix: Annotated[
-        str | None,
-        PlainValidator(parse_header_prefix),
-        WithJsonSchema(_whole(TOKEN)),
-    ] = Field(
+    header_prefix: HeaderPrefix | None = Field(
         default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]
     )
     encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
@@ -239,11 +162,9 @@ class Signing(_Table):
 class Clock(_Table):
     """How the exchange's time is followed. `path` is "" where nothing says it."""
 
-    path: Annotated[str, PlainValidator(parse_optional_path), WithJsonSchema(_PATH)] = Field(
-        default="", description='The path of the exchange\'s time; "" if it has none.'
-    )
-    field: Annotated[str, PlainValidator(parse_pointer), WithJsonSchema(_text("^(/([^~/]|~[01])*)*$"))] = (
-        Field(default="", description='JSON pointer to the time in the reply; "" searches for it.')
+    path: OptionalPath = Field(default="", description='The path of the exchange\'s time; "" if it has none.')
+    field: JsonPointer = Field(
+        default="", description='JSON pointer to the time in the reply; "" searches for it.'
     )
     interval: Seconds = Field(default=30.0, description="Seconds between two samples.")
     grace: SecondsOrZero = Field(
@@ -258,11 +179,7 @@ class Clock(_Table):
 class Limits(_Table):
     """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
 
-    known: Annotated[
-        tuple[Quota, ...],
-        PlainValidator(parse_known_limits),
-        WithJsonSchema(_list(_text(r"^ *[0-9]{1,9} */ *([0-9]{1,6}(\.[0-9]{1,3})?)? *(ms|s|m|h) *$"))),
-    ] = Field(
+    known: Quotas = Field(
         default=(),
         description='Published limits, such as ["1200/60s"]; others are learned.',
         examples=[["1200/60s"]],
@@ -278,11 +195,7 @@ class Limits(_Table):
         default=30.0, description="The longest a request may wait in the gateway, in seconds."
     )
     queue: Count = Field(default=1000, description="How many requests of one key may wait at once.")
-    redis: Annotated[
-        str,
-        PlainValidator(parse_redis),
-        WithJsonSchema(_text("^$|^(rediss?|unix)://[^ ]+$|^(file|env|cmd|systemd|keyring):.")),
-    ] = Field(
+    redis: Redis = Field(
         default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
     )
 
@@ -301,14 +214,14 @@ class Log(_Table):
 class Journal(_Table):
     """What outlives the process; without a file nothing does. `keep` holds for replies in memory too."""
 
-    file: Annotated[Path | None, PlainValidator(parse_journal_file), WithJsonSchema(_TEXT)] = Field(
+    file: JournalFile = Field(
         default=None,
         description="SQLite file that survives a crash: orders in doubt, replies, learned limits.",
         examples=["journal.db"],
     )
     keep: Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
     max_size: Size = Field(
-        default=64 * 1024**2,
+        default=ByteSize(64 * 1024**2),
         description="Beyond this size, replies are deleted first, orders in doubt never.",
     )
     on_failure: Literal["refuse", "continue"] = Field(
@@ -319,18 +232,14 @@ class Journal(_Table):
 class Key(_Table):
     """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
 
-    api_key: Annotated[str, PlainValidator(parse_api_key), WithJsonSchema(_whole(API_KEY))] = Field(
-        description="The public part of the key."
-    )
+    api_key: ApiKey = Field(description="The public part of the key.")
     secret: Reference = Field(
         description="A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret."
     )
     passphrase: Reference | None = Field(
         default=None, description="A reference to its passphrase, if the venue requires one."
     )
-    uid: Annotated[str, PlainValidator(parse_key_uid), WithJsonSchema({"type": ["string", "integer"]})] = (
-        Field("", description="The account's id or memo, if the venue requires one.")
-    )
+    uid: KeyUid = Field(default="", description="The account's id or memo, if the venue requires one.")
     session: Reference | None = Field(
         default=None,
         description="A reference to its session token, which is used to read the key's expiry.",
@@ -349,23 +258,17 @@ class Key(_Table):
 class Policy(_Table):
     """What a bot's orders may be; None: no such rule. `max_size` is one amount, or a table by symbol."""
 
-    symbols: Annotated[
-        tuple[str, ...], PlainValidator(parse_symbols), WithJsonSchema(_list(_TEXT, minItems=1))
-    ] = Field(
+    symbols: Symbols = Field(
         default=(),
         description="The symbols that it may order, as the exchange writes them; others are refused.",
         examples=[["BTC", "ETH"]],
     )
-    max_size: Annotated[
-        Decimal | Mapping[str, Decimal] | None,
-        PlainValidator(parse_amounts),
-        WithJsonSchema({"anyOf": [*_AMOUNT["anyOf"], {"type": "object", "additionalProperties": _AMOUNT}]}),
-    ] = Field(
+    max_size: Amounts | None = Field(
         default=None,
         description="The largest size of an order, as text, or a table by symbol.",
         examples=["0.5"],
     )
-    max_notional: Annotated[Decimal | None, PlainValidator(parse_amount), WithJsonSchema(_AMOUNT)] = Field(
+    max_notional: Amount | None = Field(
         default=None, description="The largest size x price of an order, as text.", examples=["10000"]
     )
     max_orders_per_minute: Count | None = Field(
@@ -405,9 +308,7 @@ class Bot(_Table):
         description="The alias of its key under [keys], if there are several.",
         examples=["main"],
     )
-    keys: Annotated[
-        tuple[str, ...], PlainValidator(parse_aliases), WithJsonSchema(_list(_whole(NAME), minItems=1))
-    ] = Field(
+    keys: Aliases = Field(
         default=(),
         description="The keys that it may choose from; the first is the default.",
         examples=[["main", "alt"]],
@@ -423,11 +324,10 @@ class Bot(_Table):
 class Route(_Table):
     """A row for the route table: how it changes the rule that would otherwise apply."""
 
-    match: Annotated[
-        str,
-        PlainValidator(parse_match),
-        WithJsonSchema(_text(r"^(GET|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+$")),
-    ] = Field(description="METHOD and path, with {placeholders}.")
+    # Other required settings may stand in the environment; a member of a list cannot.
+    model_config = ConfigDict(json_schema_extra={"required": ["match"]})
+
+    match: RouteMatch = Field(description="METHOD and path, with {placeholders}.")
     needs: Permission | None = Field(
         default=None, description="With read, it is also sent again after a lost reply.", examples=["read"]
     )
@@ -448,12 +348,12 @@ class Route(_Table):
     @property
     def method(self) -> str:
         """The method that it is about."""
-        return split_match(self.match)[0]
+        return self.match.partition(" ")[0]
 
     @property
     def path(self) -> str:
         """The whole path, prefix included, with its {placeholders}."""
-        return split_match(self.match)[1]
+        return self.match.partition(" ")[2]
 
 
 def _none() -> Mapping[str, Never]:
@@ -472,16 +372,15 @@ class Config(BaseSettings):
         frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
     )
 
-    venue: Annotated[Venue, PlainValidator(parse_venue), WithJsonSchema(_TEXT)] = Field(
+    venue: VenueName = Field(
         default_factory=default_venue,
+        json_schema_extra={"default": DEFAULT_VENUE},
         description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
     )
-    base_url: Annotated[
-        BaseUrl, PlainValidator(parse_base_url), WithJsonSchema(_text("^https?://[^@?#\\s]+$"))
-    ] = Field(description="The exchange's address: https, or http if it is on this machine.")
-    cmd_env: Annotated[
-        tuple[str, ...], PlainValidator(parse_variables), WithJsonSchema(_list(_whole(VARIABLES)))
-    ] = Field(
+    base_url: ExchangeUrl = Field(
+        description="The exchange's address: https, or http if it is on this machine."
+    )
+    cmd_env: Variables = Field(
         default=(),
         description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
         examples=["VAULT_*"],
@@ -496,7 +395,7 @@ class Config(BaseSettings):
     journal: Journal = Journal()
     keys: Annotated[Mapping[Name, Key], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
     bots: Annotated[Mapping[Name, Bot], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
-    routes: Annotated[tuple[Route, ...], BeforeValidator(parse_list)] = ()
+    routes: Annotated[tuple[Route, ...], LIST] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -519,14 +418,22 @@ class Config(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic-settings' interface
+        settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take the arguments alone: sources.py reads the rest, and names it in errors."""
+        """Take the sources that sources.py has read, or the arguments alone: nothing of the environment."""
+        if isinstance(init_settings, InitSettingsSource) and "trees" in init_settings.init_kwargs:
+            trees = init_settings.init_kwargs["trees"]
+            return tuple(InitSettingsSource(settings_cls, tree) for tree in trees)
         return (init_settings,)
+
+    @classmethod
+    def of_trees(cls, trees: Sequence[Mapping[str, object]]) -> "Config":
+        """Validate the settings of several sources, the strongest first. Raises ValidationError."""
+        return cls(trees=trees)  # type: ignore[call-arg]  # for `settings_customise_sources`
 
     def keys_of(self, bot: str) -> tuple[str, ...]:
         """Return the aliases that a bot of `bots` may use, its default first."""

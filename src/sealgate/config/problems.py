@@ -1,10 +1,10 @@
 """Problems in a configuration, reported as one line each: where, cause, fix. Values are never repeated."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
@@ -39,41 +39,43 @@ class Problem:
 
 def problems_of(error: ValidationError) -> list[Problem]:
     """Translate the library's errors into problems."""
-    return [
-        _problem(details)
-        for details in error.errors(include_url=False, include_input=False, include_context=True)
-    ]
+    found = error.errors(include_url=False, include_input=False, include_context=True)
+    # A list with a wrong member is also found to be too short.
+    lists = {one["loc"][:-1] for one in found if one["type"] != "too_short"}
+    return [_problem(one) for one in found if one["type"] != "too_short" or one["loc"] not in lists]
+
+
+# What pydantic finds, in our words; types with words of their own are in values.py.
+_NOT_A_BOOLEAN = "is not a boolean; write true or false"
+_NOT_A_LIST = "is not a list; write its members in [ ]"
+_NOT_A_TABLE = "is not a table; set its members one by one"
+_TEXTS = {
+    "literal_error": "is not one of the choices; write {expected}",
+    "value_error": "{error}",
+    "bool_parsing": _NOT_A_BOOLEAN,
+    "bool_type": _NOT_A_BOOLEAN,
+    "string_type": "is not text; write it in quotes",
+    "path_type": "is not a file's name; write it in quotes",
+    "model_type": _NOT_A_TABLE,
+    "dict_type": _NOT_A_TABLE,
+    "tuple_type": _NOT_A_LIST,
+    "frozen_set_type": _NOT_A_LIST,
+    "too_short": "is empty; write at least one",
+}
 
 
 def _problem(details: "ErrorDetails") -> Problem:
     # The library marks a mapping's bad key with a last element of its own.
     path = tuple(part for part in details["loc"] if part != "[key]")
-    if details["type"] == "extra_forbidden":
-        return Problem(path, UNKNOWN, nearest(path))
-    if details["type"] == "missing":
-        return Problem(path, f"{MISSING}{_or_variable(path)}")
-    text = _TEXTS.get(details["type"])
-    return Problem(path, text(details.get("ctx", {})) if text else details["msg"])
-
-
-def _or_variable(path: SettingPath) -> str:
-    """Name the variable that sets it, too; a member of a list has none."""
-    return "" if any(isinstance(part, int) for part in path) else f", or set {variable(path)}"
-
-
-def _same(text: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda _context: text
-
-
-_TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "literal_error": lambda context: f"is not one of the choices; write {context['expected']}",
-    "value_error": lambda context: str(context["error"]),
-    "bool_parsing": _same("is not a boolean; write true or false"),
-    "bool_type": _same("is not a boolean; write true or false"),
-    "string_type": _same("is not text; write it in quotes"),
-    "model_type": _same("is not a table; set its members one by one"),
-    "dict_type": _same("is not a table; set its members one by one"),
-}
+    match details["type"]:
+        case "extra_forbidden":
+            return Problem(path, UNKNOWN, nearest(path))
+        case "missing":  # a member of a list has no variable
+            is_in_list = any(isinstance(part, int) for part in path)
+            return Problem(path, MISSING if is_in_list else f"{MISSING}, or set {variable(path)}")
+        case kind:
+            words = _TEXTS[kind].format_map(details.get("ctx", {})) if kind in _TEXTS else details["msg"]
+            return Problem(path, words)
 
 
 def nearest(path: SettingPath) -> SettingPath | None:

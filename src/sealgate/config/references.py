@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from sealgate.config.files import expand_home
+from sealgate.config.files import expand_home, from_folder
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CREDENTIAL = re.compile(r"(?!\.\.?$)[!-.0-~]{1,255}")  # one file name (systemd.exec(5), LoadCredential=)
@@ -17,14 +17,14 @@ _CREDENTIAL = re.compile(r"(?!\.\.?$)[!-.0-~]{1,255}")  # one file name (systemd
 _FORMS = "file:/path, env:NAME, cmd:program arguments, systemd:NAME or keyring:SERVICE/NAME"
 
 
-def parse_reference(value: object) -> str:
+def parse_reference(value: str) -> str:
     """Check the form of a reference, not what it refers to, and return it with `~/` expanded."""
-    scheme, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if not colon or scheme not in _CHECKS:
-        if isinstance(value, str) and _is_file(value):
-            raise ValueError(f'is a file\'s name, not a reference to a secret; write "file:{value}"')
-        raise ValueError(f"is not a reference to a secret; put the secret elsewhere and write {_FORMS}")
-    return f"{scheme}:{_CHECKS[scheme](rest)}"
+    scheme, colon, rest = value.partition(":")
+    if colon and scheme in _CHECKS:
+        return f"{scheme}:{_CHECKS[scheme](rest)}"
+    if _is_file(value):
+        raise ValueError(f'is a file\'s name, not a reference to a secret; write "file:{value}"')
+    raise ValueError(f"is not a reference to a secret; put the secret elsewhere and write {_FORMS}")
 
 
 def _is_file(text: str) -> bool:
@@ -33,6 +33,20 @@ def _is_file(text: str) -> bool:
         return text.isprintable() and Path(expand_home(text)).is_file()
     except (OSError, ValueError):
         return False
+
+
+def reference_from_folder(value: str, folder: Path) -> str:
+    """Return a reference of a configuration file in this folder, seen from the working directory."""
+    path = value.removeprefix("file:")
+    return value if path == value else f"file:{from_folder(path, folder)}"
+
+
+def mask_arguments(value: str) -> str:
+    """Leave out the arguments of a `cmd:`, which may be secret."""
+    if not value.startswith("cmd:"):
+        return value
+    program, *arguments = split_command(value.removeprefix("cmd:"))
+    return f"cmd:{program} …" if arguments else value
 
 
 def split_command(text: str) -> list[str]:
@@ -66,26 +80,26 @@ def _environment(name: str) -> str:
     return name
 
 
-def _command(text: str) -> str:
-    split_command(text)
-    return text
-
-
 def _credential(name: str) -> str:
     if _CREDENTIAL.fullmatch(name) is None:
         raise ValueError("names no credential after systemd:; write systemd:NAME, as in LoadCredential=")
     return name
 
 
-def _entry(text: str) -> str:
-    split_entry(text)
-    return text
+def _unchanged(check: Callable[[str], object]) -> Callable[[str], str]:
+    """Return a function that checks a text, and returns it as it is."""
+
+    def checked(text: str) -> str:
+        check(text)
+        return text
+
+    return checked
 
 
 _CHECKS: dict[str, Callable[[str], str]] = {
     "file": _file,
     "env": _environment,
-    "cmd": _command,
+    "cmd": _unchanged(split_command),
     "systemd": _credential,
-    "keyring": _entry,
+    "keyring": _unchanged(split_entry),
 }

@@ -1,58 +1,80 @@
 """The configuration file as a JSON Schema, for editors: completion, descriptions, and errors underlined.
 
-Draft 4, because Taplo (and so Even Better TOML) reads no later one; nothing is referred to, so that every
-editor finds everything in its place. The schema is stricter than the program in one point: a number is a
-number here, while the program also takes it as text.
+It is pydantic's own, with what editors of TOML need: draft 4, because Taplo (and so Even Better TOML) reads
+no later one, and no references, which some editors do not follow. The schema is stricter than the program in
+one point: a number is a number here, while the program also takes it as text.
 """
 
-from itertools import pairwise
+from typing import Any
 
-from sealgate.config.model import Schema
-from sealgate.config.names import NAME, SettingPath
-from sealgate.config.settings import ANY, Setting, all_settings, plain_value
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
-_NAMED = f"^{NAME.pattern}$"
+from sealgate.config.model import Config
+from sealgate.config.settings import plain_value
+
 DRAFT = "http://json-schema.org/draft-04/schema#"
 
 
-def json_schema() -> Schema:
+def json_schema() -> dict[str, Any]:
     """Return the schema of the whole file."""
-    root = {"$schema": DRAFT, "title": "Sealgate's configuration", **_table()}
-    for setting in all_settings():
-        _table_of(root, setting.path)["properties"][setting.path[-1]] = _leaf(setting)
-    _table_of(root, ("routes", ANY, "match"))["required"] = ["match"]  # a list cannot be set elsewhere
-    return root
+    schema = Config.model_json_schema(schema_generator=_Draft4)
+    definitions = schema.pop("$defs")
+    return {"$schema": DRAFT, **_inlined(schema, definitions), "title": "Sealgate's configuration"}
 
 
-def _table() -> Schema:
-    return {"type": "object", "properties": {}, "additionalProperties": False}
+def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
+    """Put what is referred to into its place; what stands beside a reference holds, too."""
+    if isinstance(node, list):
+        return [_inlined(member, definitions) for member in node]
+    if not isinstance(node, dict):
+        return node
+    inner = {name: _inlined(member, definitions) for name, member in node.items() if name != "$ref"}
+    if "$ref" not in node:
+        return inner
+    return {**_inlined(definitions[node["$ref"].rpartition("/")[2]], definitions), **inner}
 
 
-def _table_of(root: Schema, path: SettingPath) -> Schema:
-    """Return the table that a setting stands in, made where it is not there yet."""
-    node = root
-    for part, after in pairwise(path):
-        if part != ANY:
-            node = node["properties"].setdefault(part, _holder(str(part)) if after == ANY else _table())
-        else:
-            node = node["items"] if "items" in node else node["patternProperties"][_NAMED]
-    return node
+class _Draft4(GenerateJsonSchema):
+    def field_is_required(self, *_: object, **__: object) -> bool:
+        """Require nothing: the environment may have it."""
+        return False
 
+    def field_title_should_be_set(self, _: object) -> bool:
+        """Name nothing twice."""
+        return False
 
-def _holder(name: str) -> Schema:
-    """Return a list of tables for [[routes]], else tables by names that the user chooses."""
-    if name == "routes":
-        return {"type": "array", "items": _table()}
-    return {
-        "type": "object",
-        "patternProperties": {_NAMED: _table()},
-        "additionalProperties": False,
-    }
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Leave out the docstring of a table, which is for readers of the code."""
+        found = super().model_schema(schema)
+        return {name: value for name, value in found.items() if name not in {"title", "description"}}
 
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        """Leave out null, which TOML has not."""
+        return self.generate_inner(schema["schema"])
 
-def _leaf(setting: Setting) -> Schema:
-    choices: Schema = {"type": "string", "enum": list(setting.choices)}
-    about: Schema = {"description": setting.description}
-    if setting.default not in (None, "", ()):
-        about["default"] = plain_value(setting, setting.default)
-    return {**(choices if setting.choices else setting.schema), **about}
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Write a default as the file does; a table has none, as its members have their own."""
+        found, default = self.generate_inner(schema["schema"]), schema.get("default")
+        if isinstance(default, BaseModel) or default in (None, "", ()):
+            return found
+        return {**found, "default": plain_value(default)}
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """Refuse names that do not match the pattern of names."""
+        found = super().dict_schema(schema)
+        return {**found, "additionalProperties": False} if "patternProperties" in found else found
+
+    def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
+        """Underline what stands twice in a list of texts."""
+        found = super().tuple_schema(schema)
+        return {**found, "uniqueItems": True} if found["items"].get("type") == "string" else found
+
+    def update_with_validations(
+        self, json_schema: JsonSchemaValue, core_schema: CoreSchema, mapping: dict[str, str]
+    ) -> None:
+        """Write that a bound itself is excluded as draft 4 does, as a truth value beside the bound."""
+        super().update_with_validations(json_schema, core_schema, mapping)
+        if "exclusiveMinimum" in json_schema:
+            json_schema.update(minimum=json_schema["exclusiveMinimum"], exclusiveMinimum=True)

@@ -117,7 +117,7 @@ class _Starter:
         by_venue = self._set_by_venue.get(setting.path)
         if by_venue or (by_venue is not None and setting.example is None):
             return by_venue
-        return plain_value(setting, setting.default) if setting.example is None else setting.example
+        return plain_value(setting.default) if setting.example is None else setting.example
 
 
 def _order(setting: Setting) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sealgate import venues
-from sealgate.config.files import expand_home
+from sealgate.config.files import expand_home, from_folder
 from sealgate.config.names import SettingPath
 from sealgate.config.venue_names import explain
 from sealgate.venues.venue import Venue, read_venue
@@ -58,6 +58,11 @@ def venue_source(venue: Venue) -> str:
 def is_file(value: str) -> bool:
     """Whether a venue is given by the path of its file, and not by its name."""
     return "/" in value or value.endswith(".toml")
+
+
+def venue_from_folder(value: str, folder: Path) -> str:
+    """Return a venue of a configuration file in this folder, seen from the working directory."""
+    return from_folder(value, folder) if is_file(value) else value
 
 
 def parse_venue(value: object) -> Venue:

@@ -1,0 +1,382 @@
+"""The types of settings: what the file may hold, as pydantic checks and describes it.
+
+A type is pydantic's own with its constraints, and four marks of ours. `From` reads a value from another form,
+`Words` says cause and fix in the place of pydantic's errors, `Anchored` takes a relative path from a folder,
+and `Masked` hides what may be secret where settings are shown.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    Field,
+    GetCoreSchemaHandler,
+    TypeAdapter,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from sealgate.config.addresses import Address, BaseUrl, parse_address, parse_base_url, parse_host, parse_redis
+from sealgate.config.files import (
+    OFF,
+    check_ca_file,
+    check_journal_file,
+    check_pem_file,
+    check_socket,
+    expand_home,
+    from_folder,
+    group_number,
+)
+from sealgate.config.names import has_dot_segment, is_plain_path
+from sealgate.config.references import mask_arguments, parse_reference, reference_from_folder
+from sealgate.config.venues import parse_venue, venue_from_folder
+from sealgate.limits.quotas import Quota
+from sealgate.venues.venue import Venue
+
+NAME = "^[A-Za-z0-9_-]{1,32}$"
+
+_NOBODY_AT_ALL = 2**32 - 1  # chown(2) means "unchanged" by it
+_OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SHOWN = 4  # letters of an API key; people paste the secret in its place
+_BYTES = TypeAdapter(ByteSize)
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """Check a value as the type `form`, and then make the annotated type of it with `make`."""
+
+    form: Any
+    make: Callable[[Any], object]
+
+    def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate, and describe to editors, what is read, not what is made of it."""
+        return core_schema.no_info_after_validator_function(self.make, handler.generate_schema(self.form))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Say "cause; fix" for all that is wrong with a value before this mark."""
+
+    text: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Replace the errors of the type that is marked."""
+        return core_schema.custom_error_schema(handler(source), "words", custom_error_message=self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """Take what a configuration file names relatively from the file's folder: text, folder -> text."""
+
+    at: Callable[[str, Path], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Show a value's text without what may be secret in it."""
+
+    by: Callable[[str], str]
+
+
+def _like(pattern: str) -> WithJsonSchema:
+    """Tell editors what text looks like that a function of ours reads, with a cause for each mistake."""
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+# -- numbers: in the environment they are text
+
+
+def _number(value: object) -> object:
+    """Read text as a number; true and false are none, though pydantic takes them for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError  # noqa: TRY004 - pydantic turns a ValueError into a problem
+    return float(value) if isinstance(value, str) else value
+
+
+_NUMBER = BeforeValidator(_number)
+
+Seconds = Annotated[
+    float,
+    Field(gt=0, allow_inf_nan=False),
+    _NUMBER,
+    Words("is not a duration; write a number of seconds above 0"),
+]
+SecondsOrZero = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False),
+    _NUMBER,
+    Words("is not a duration; write a number of seconds, 0 or more"),
+]
+Count = Annotated[int, Field(ge=1), _NUMBER, Words("is not a count; write a whole number above 0")]
+# A share of more than 100 would leave the others next to nothing.
+Weight = Annotated[
+    float, Field(gt=0, le=100), _NUMBER, Words("is not a weight; write a number above 0, at most 100")
+]
+
+
+def _user_of_this_machine(uid: int) -> int:
+    if uid == _OVERFLOW:
+        raise ValueError(f"is {_OVERFLOW}, as all users of other containers appear; give the bot a user here")
+    return uid
+
+
+Uid = Annotated[
+    int,
+    Field(ge=0, le=_NOBODY_AT_ALL - 1),
+    _NUMBER,
+    Words("is not a user's number; write what `id -u NAME` prints"),
+    AfterValidator(_user_of_this_machine),
+]
+Group = Annotated[
+    int,
+    From(str | Annotated[int, Field(strict=True)], group_number),
+    Words("is not a group on this machine; name one that exists, or write its number"),
+]
+Size = Annotated[
+    ByteSize,
+    From(
+        Annotated[str, Field(pattern="^ *0*[1-9][0-9]{0,14} *(([KkMmGg][Ii]?)?[Bb])? *$")]
+        | Annotated[int, Field(strict=True, ge=1, le=10**15 - 1)],
+        _BYTES.validate_python,
+    ),
+    Words('is not a size above 0; write bytes, or a unit as in "512 KiB" or "1 MB"'),
+]
+
+
+def _amount(written: str | int) -> Decimal:
+    amount = Decimal(written)
+    if not amount:
+        raise ValueError
+    return amount
+
+
+# A float would not be what was written.
+Amount = Annotated[
+    Decimal,
+    From(
+        Annotated[str, Field(pattern=r"^[0-9]{1,40}(\.[0-9]{1,40})?$")]
+        | Annotated[int, Field(strict=True, ge=1)],
+        _amount,
+    ),
+    Words('is not an amount above 0; write it as text, as in "0.5"'),
+]
+
+
+def _from_json(value: object) -> object:
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("begins like a JSON table but is none; check quotes and commas") from None
+
+
+def _frozen(value: Decimal | dict[str, Decimal]) -> Decimal | Mapping[str, Decimal]:
+    return MappingProxyType(value) if isinstance(value, dict) else value
+
+
+Amounts = Annotated[
+    Decimal | Mapping[str, Decimal],
+    From(Amount | Annotated[dict[str, Amount], Field(min_length=1)], _frozen),
+    Words('is not an amount above 0; write it as text, as in "0.5", or a table such as { BTC = "0.5" }'),
+    BeforeValidator(_from_json),
+]
+
+# -- names and paths that users choose
+
+Name = Annotated[
+    str, Field(pattern=NAME), Words("is not a usable name; use 1 to 32 letters, digits, _ and -")
+]
+ApiKey = Annotated[
+    str,
+    Field(pattern="^[!-~]{1,512}$"),
+    Words("is not an API key; use 1 to 512 printable ASCII characters without spaces"),
+    Masked(lambda text: f"{text[:_SHOWN]}…"),
+]
+KeyUid = Annotated[
+    str,
+    From(Annotated[str, Field(pattern="^[ -~]{0,512}$")] | Annotated[int, Field(strict=True)], str),
+    Words("is not an account's id or memo; use at most 512 printable ASCII characters"),
+]
+HeaderPrefix = Annotated[
+    str,
+    Field(pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"),  # RFC 9110 section 5.6.2
+    Words('cannot begin a header\'s name; use letters, digits and -, as in "X-MINE-"'),
+]
+JsonPointer = Annotated[
+    str,
+    Field(pattern="^(/([^~/]|~[01])*)*$"),  # RFC 6901 section 3
+    Words('is not a JSON pointer; write "/data/serverTime", or "" to have it found'),
+]
+
+
+def _plain(path: str) -> str:
+    """Refuse what has two readings, and return a path without a slash at its end."""
+    if not is_plain_path(path.rstrip("/")):
+        raise ValueError
+    return path.rstrip("/")
+
+
+_NOT_PLAIN = Words('is not a plain path; begin it with "/" and use letters, digits and -._~')
+PathPrefix = Annotated[
+    str, Field(pattern="^/+$|^(/[A-Za-z0-9._~-]+)+/*$"), AfterValidator(_plain), _NOT_PLAIN
+]
+OptionalPath = Annotated[str, Field(pattern="^(/[A-Za-z0-9._~-]+)*$"), AfterValidator(_plain), _NOT_PLAIN]
+
+
+def _without_dots(match: str) -> str:
+    if has_dot_segment(match):
+        raise ValueError
+    return match
+
+
+RouteMatch = Annotated[
+    str,
+    Field(pattern=r"^(GET|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+$"),
+    AfterValidator(_without_dots),
+    Words('is not METHOD and path; write "POST /prefix/orders/{id}/query"'),
+]
+
+# -- lists: in the environment JSON, or text with commas
+
+
+def _members(value: object) -> object:
+    """Return the members of a JSON array in text, or of comma separated text."""
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith("["):
+        return [member.strip() for member in value.split(",") if member.strip()]
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("begins like a JSON array but is not one; check quotes and commas") from None
+
+
+def _different(value: object) -> object:
+    members = _members(value)
+    if isinstance(members, list | tuple) and any(one in members[:at] for at, one in enumerate(members)):
+        raise ValueError("has a member twice; leave one out")
+    return members
+
+
+LIST = BeforeValidator(_members)
+_DIFFERENT = BeforeValidator(_different)
+_AT_LEAST_ONE = Field(min_length=1)
+
+Permission = Literal["read", "trade", "keys"]
+Permissions = Annotated[frozenset[Permission], _AT_LEAST_ONE, _DIFFERENT]
+Aliases = Annotated[tuple[Name, ...], _AT_LEAST_ONE, _DIFFERENT]
+
+
+def _host(text: str) -> str:
+    return parse_host(text.removeprefix("[").removesuffix("]"))
+
+
+Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host)], ...], _AT_LEAST_ONE, _DIFFERENT]
+_Variable = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$"),
+    Words("is not the name of a variable; write it, or how several begin, as in VAULT_*"),
+]
+Variables = Annotated[tuple[_Variable, ...], _DIFFERENT]
+
+
+def _symbol(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError
+    return text
+
+
+_Symbol = Annotated[
+    str, Field(min_length=1), AfterValidator(_symbol), Words("is not a symbol; write it as the exchange does")
+]
+Symbols = Annotated[tuple[_Symbol, ...], _AT_LEAST_ONE, _DIFFERENT]
+
+
+def _quota(text: str) -> Quota:
+    """Read requests per time; a unit alone is one of it ("20/s")."""
+    requests, _, window = text.replace(" ", "").partition("/")
+    count = window.rstrip("mhs")
+    quota = Quota(int(requests), float(count or 1) * _SECONDS[window.removeprefix(count)])
+    if not quota.n or not quota.window_s:
+        raise ValueError
+    return quota
+
+
+_Quota = Annotated[
+    Quota,
+    From(
+        Annotated[str, Field(pattern=r"^ *[0-9]{1,9} */ *([0-9]{1,6}(\.[0-9]{1,3})?)? *(ms|s|m|h) *$")],
+        _quota,
+    ),
+    Words('is not a limit; write requests per time, as in "1200/60s"'),
+]
+Quotas = Annotated[tuple[_Quota, ...], LIST]
+
+# -- places: addresses, files, references to secrets; "" is none
+
+
+def _none_if_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
+
+
+def _expanded(value: object) -> object:
+    return expand_home(value) if isinstance(value, str) else value
+
+
+_HOME = BeforeValidator(_expanded)
+_FILE = Anchored(from_folder)
+
+OptionalGroup = Annotated[Group | None, EMPTY_IS_NONE]
+_Address = Annotated[
+    Address,
+    From(
+        Annotated[str, _like(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")],
+        parse_address,
+    ),
+]
+OptionalAddress = Annotated[_Address | None, EMPTY_IS_NONE]
+ExchangeUrl = Annotated[BaseUrl, From(Annotated[str, _like(r"^https?://[^@?#\s]+$")], parse_base_url)]
+VenueName = Annotated[
+    Venue, From(Annotated[Any, WithJsonSchema({"type": "string"})], parse_venue), Anchored(venue_from_folder)
+]
+PemFile = Annotated[Annotated[Path, _HOME, AfterValidator(check_pem_file)] | None, EMPTY_IS_NONE, _FILE]
+CaFile = Annotated[Annotated[Path, _HOME, AfterValidator(check_ca_file)] | None, EMPTY_IS_NONE, _FILE]
+JournalFile = Annotated[
+    Annotated[Path, _HOME, AfterValidator(check_journal_file)] | None, EMPTY_IS_NONE, _FILE
+]
+OptionalSocket = Annotated[Annotated[Path, _HOME, AfterValidator(check_socket)] | None, EMPTY_IS_NONE, _FILE]
+_SocketOrOff = Annotated[
+    Path | str, From(str, lambda text: text if text == OFF else check_socket(Path(expand_home(text))))
+]
+AdminSocket = Annotated[
+    _SocketOrOff | None,
+    EMPTY_IS_NONE,
+    Anchored(lambda text, folder: text if text == OFF else from_folder(text, folder)),
+]
+Reference = Annotated[
+    str,
+    AfterValidator(parse_reference),
+    _like("^(file|env|cmd|systemd|keyring):."),
+    Anchored(reference_from_folder),
+    Masked(mask_arguments),
+]
+Redis = Annotated[
+    str,
+    AfterValidator(parse_redis),
+    _like("^$|^(rediss?|unix)://[^ ]+$|^(file|env|cmd|systemd|keyring):."),
+    Anchored(reference_from_folder),
+    Masked(mask_arguments),
+]
