@@ -198,14 +198,3 @@ async def test_a_mistake_in_the_configuration_is_told_and_stops_no_halt(tmp_path
         assert "sealgate: warning:" in told
         assert "did you mean bots.grid.weight?" in told
         assert await desk.order() == (503, "halted")
-
-
-async def test_a_configuration_that_is_no_toml_sends_no_halt_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The default socket may be another gateway's."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sealgate.toml").write_text("[admin")
-    result = await ended_command("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)})
-    assert result.exit_code == 2
-    assert result.stderr.startswith("sealgate: error: sealgate.toml:1: is not TOML")

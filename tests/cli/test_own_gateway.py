@@ -105,7 +105,7 @@ def test_a_gateway_of_another_configuration_is_named_and_left_alone(
         assert f"the gateway (process {process}) at {machine.socket} forwards to " in ended.err
         assert f"to {machine.base_url}, for bots at 127.0.0.1:{machine.port}, not this" in ended.err
         assert difference in ended.err
-        assert "pass --socket" in ended.err
+        assert f"pass --socket {machine.socket} to act on it" in ended.err
     assert machine.is_halted()
 
 
@@ -147,7 +147,9 @@ def test_if_no_configuration_names_the_gateway_it_is_named_and_left_alone(
         ended = machine.run("elsewhere", command)
         assert ended.code == 2, ended
         assert f"(process {process}) at {machine.socket} forwards to {machine.base_url}, for" in ended.err
-        assert "no configuration names it; nothing has changed; pass --socket" in ended.err
+        assert (
+            f"no configuration names it; nothing has changed; pass --socket {machine.socket} to" in ended.err
+        )
     assert machine.is_halted()
 
 

@@ -108,7 +108,7 @@ def _connected(own: "OwnGateway") -> Iterator[UnixConnection]:
 
     The command uses the same connection as the look at the gateway: no other one can come between.
     """
-    places, others = _places(own), []
+    places, others = _places(own), dict[Path, str]()
     for path in places:
         with contextlib.closing(UnixConnection(path, _TIMEOUT_S)) as connection:
             try:
@@ -122,9 +122,10 @@ def _connected(own: "OwnGateway") -> Iterator[UnixConnection]:
             if not (doubt := _doubt(own, connection)):
                 yield connection
                 return
-            others.append(doubt)
+            others[path] = doubt
     if others:
-        text = f"{' and '.join(others)}; nothing has changed; pass --socket with its path to act on it"
+        sockets = " or ".join(f"--socket {path}" for path in others)
+        text = f"{' and '.join(others.values())}; nothing has changed; pass {sockets} to act on it"
         leave(text) if own.identity else leave_with_error(text)
     tried = " or ".join(str(path.absolute()) for path in places)
     is_relative = not all(path.is_absolute() for path in places)
