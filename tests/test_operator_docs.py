@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from rig.command import ended_command, environ_of
 from sealgate.cli import main
-from sealgate.cli.discover import ENDS
 from sealgate.config import load_config
-from sealgate.diagnose.schemes import End
+from sealgate.diagnose.schemes import ENDS, End
 from sealgate.keys.key_audit import CHECKS, NOT_LISTED
 from sealgate.sandbox.server import running_sandbox
 

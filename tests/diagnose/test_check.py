@@ -27,7 +27,7 @@ from sealgate.cli import main
 from sealgate.config import load_config
 from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.diagnose.local import found_wrong, look_at_reach
-from sealgate.diagnose.network import judge_pause, judge_running, judge_troubles
+from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles
 from sealgate.limits.memory import pause_s
 from sealgate.machine.findings import Level, fail, warn
 from sealgate.machine.system import System
@@ -626,8 +626,8 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("accepted", "fix"),
     [
-        (set[str](), "Check that the secret"),
-        ({"alt"}, "Check that the secret"),
+        (set[str](), "check that the secret"),
+        ({"alt"}, "check that the secret"),
         ({"main", "alt"}, "the key that is stored now is accepted: load it with `sealgate reload`"),
     ],
     ids=["not asked", "another key's was accepted", "what is stored is right"],
@@ -749,12 +749,14 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_ban_of_the_running_gateway_fails_in_the_exchange_s_words() -> None:
-    ban = {"kind": "banned", "over_since_ms": None, "evidence": 'the exchange says: "IP has been banned"'}
-    found = judge_pause({"errors": [ban]}, 597.2)
+    evidence = 'the exchange says: "IP has been banned"'
+    ban = {"means": "banned", "kind": "ip_ban", "last_ms": 1_790_000_000_000, "over_since_ms": None}
+    late = {**ban, "means": "limited", "kind": "rate_limited", "last_ms": 1_790_000_005_000}
+    found = judge_pause({"errors": [late, ban | {"evidence": evidence}]}, 597.2)
     assert found.level is Level.FAIL
-    assert found.text.endswith('address or key, the exchange says: "IP has been banned"')
+    assert found.text.endswith(f"address or key since 2026-09-21 14:13:20 UTC, {evidence}")
     assert found.fix == "stop what else uses them, and run this again in 597 s"
-    for errors in ([], [{**ban, "over_since_ms": 1}], [{**ban, "kind": "rate_limited"}]):
+    for errors in ([], [{**ban, "over_since_ms": 1}], [late]):
         assert judge_pause({"errors": errors}, 5.0).level is Level.WARN
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sealgate.config.venues import default_venue
 from sealgate.diagnose.schemes import (
     End,
+    Lesson,
     Plan,
     Probe,
     ProbeResult,
     SearchEnd,
-    Verdict,
-    judge_signature,
+    lesson_of,
     make_plan,
     next_step,
     pause_s,
@@ -28,13 +28,13 @@ DEFAULT = Way(Encoding.HEX, SecretIs.UTF8)
 PLAN = make_plan(set(SecretIs), DEFAULT, PATH)
 WAYS = [Way(encoding, secret_is) for encoding in Encoding for secret_is in SecretIs]
 SCHEMES = list(itertools.product(WAYS, SignedTarget))
-REFUSED = (Verdict.REFUSED, "401 Invalid HMAC signature")
-ACCEPTED = (Verdict.ACCEPTED, "200")
-Exchange = Callable[[Probe], tuple[Verdict, str]]
+REFUSED = (Lesson.REFUSED, "401 Invalid HMAC signature")
+ACCEPTED = (Lesson.ACCEPTED, "200")
+Exchange = Callable[[Probe], tuple[Lesson, str]]
 
 
 def exchange_of(way: Way, target: SignedTarget) -> Exchange:
-    def answer(probe: Probe) -> tuple[Verdict, str]:
+    def answer(probe: Probe) -> tuple[Lesson, str]:
         is_right = probe.way == way and (probe.target is target or not probe.has_query)
         return ACCEPTED if is_right and not probe.is_false else REFUSED
 
@@ -72,13 +72,13 @@ def test_what_the_secret_cannot_be_is_never_asked() -> None:
     assert len(heard) == 8
 
 
-def closed(_: Probe) -> tuple[Verdict, str]:
-    return Verdict.PASSED, "404 Not Found"
+def closed(_: Probe) -> tuple[Lesson, str]:
+    return Lesson.PASSED, "404 Not Found"
 
 
 def with_ids() -> Exchange:
     numbers = itertools.count()
-    return lambda _: (Verdict.PASSED, f"404 request {next(numbers)}")
+    return lambda _: (Lesson.PASSED, f"404 request {next(numbers)}")
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def with_ids() -> Exchange:
         (lambda _: ACCEPTED, End.PATH_OPEN, 2),
         (closed, End.PATH_CLOSED, 3),
         (with_ids(), End.PATH_CLOSED, 4),
-        (lambda _: (Verdict.KEY_UNKNOWN, "401"), End.KEY_UNKNOWN, 1),
-        (lambda _: (Verdict.HEADERS_UNKNOWN, "401"), End.HEADERS_UNKNOWN, 1),
-        (lambda _: (Verdict.SESSION_WANTED, "401"), End.SESSION_WANTED, 1),
-        (lambda _: (Verdict.UNREACHABLE, "refused"), End.UNREACHABLE, 1),
-        (lambda _: (Verdict.CLOCK, "401"), End.CLOCK, 2),
-        (lambda _: (Verdict.TROUBLE, "503"), End.TROUBLE, 2),
-        (lambda _: (Verdict.LIMITED, "429"), End.LIMITED, 3),
+        (lambda _: (Lesson.KEY_UNKNOWN, "401"), End.KEY_UNKNOWN, 1),
+        (lambda _: (Lesson.HEADERS_UNKNOWN, "401"), End.HEADERS_UNKNOWN, 1),
+        (lambda _: (Lesson.SESSION_WANTED, "401"), End.SESSION_WANTED, 1),
+        (lambda _: (Lesson.UNREACHABLE, "refused"), End.UNREACHABLE, 1),
+        (lambda _: (Lesson.CLOCK, "401"), End.CLOCK, 2),
+        (lambda _: (Lesson.TROUBLE, "503"), End.TROUBLE, 2),
+        (lambda _: (Lesson.LIMITED, "429"), End.LIMITED, 3),
     ],
 )
 def test_what_ends_the_search_early(exchange: Exchange, end: End, reads: int) -> None:
@@ -106,8 +106,8 @@ def test_a_read_that_is_refused_for_something_else_tells_as_much() -> None:
     """The whitelist, say, is looked at after the signature; the false one shows it."""
     right = exchange_of(Way(Encoding.BASE64, SecretIs.UTF8), QUERY)
 
-    def answer(probe: Probe) -> tuple[Verdict, str]:
-        return REFUSED if right(probe) == REFUSED else (Verdict.PASSED, "403 IP not in whitelist")
+    def answer(probe: Probe) -> tuple[Lesson, str]:
+        return REFUSED if right(probe) == REFUSED else (Lesson.PASSED, "403 IP not in whitelist")
 
     finding, heard = search(PLAN, answer)
     assert finding == SearchEnd(End.FOUND, "403 IP not in whitelist", heard[1].probe.way, QUERY)
@@ -119,9 +119,9 @@ def test_a_form_that_is_refused_as_such_is_not_taken_for_accepted(configured: En
     """An exchange may say 400 to what is no hex, whatever it is over."""
     right = exchange_of(Way(Encoding.HEX, SecretIs.HEX), PATH)
 
-    def answer(probe: Probe) -> tuple[Verdict, str]:
+    def answer(probe: Probe) -> tuple[Lesson, str]:
         is_hex = probe.way.encoding in (Encoding.HEX, Encoding.UPPER_HEX)
-        return right(probe) if is_hex else (Verdict.PASSED, "400 malformed")
+        return right(probe) if is_hex else (Lesson.PASSED, "400 malformed")
 
     finding, heard = search(make_plan(set(SecretIs), Way(configured, SecretIs.UTF8), PATH), answer)
     assert (finding.end, finding.way) == (End.FOUND, Way(Encoding.HEX, SecretIs.HEX))
@@ -131,17 +131,17 @@ def test_a_form_that_is_refused_as_such_is_not_taken_for_accepted(configured: En
 @pytest.mark.parametrize(
     ("by_target", "end", "target"),
     [
-        ({PATH: Verdict.PASSED, QUERY: Verdict.REFUSED}, End.FOUND, PATH),
-        ({PATH: Verdict.REFUSED, QUERY: Verdict.PASSED}, End.FOUND, QUERY),
-        ({PATH: Verdict.PASSED, QUERY: Verdict.ACCEPTED}, End.FOUND, QUERY),
-        ({PATH: Verdict.PASSED, QUERY: Verdict.PASSED}, End.QUERY_UNCLEAR, None),
-        ({PATH: Verdict.REFUSED, QUERY: Verdict.REFUSED}, End.QUERY_UNCLEAR, None),
+        ({PATH: Lesson.PASSED, QUERY: Lesson.REFUSED}, End.FOUND, PATH),
+        ({PATH: Lesson.REFUSED, QUERY: Lesson.PASSED}, End.FOUND, QUERY),
+        ({PATH: Lesson.PASSED, QUERY: Lesson.ACCEPTED}, End.FOUND, QUERY),
+        ({PATH: Lesson.PASSED, QUERY: Lesson.PASSED}, End.QUERY_UNCLEAR, None),
+        ({PATH: Lesson.REFUSED, QUERY: Lesson.REFUSED}, End.QUERY_UNCLEAR, None),
     ],
 )
 def test_whether_the_query_is_signed(
-    by_target: dict[SignedTarget, Verdict], end: End, target: SignedTarget | None
+    by_target: dict[SignedTarget, Lesson], end: End, target: SignedTarget | None
 ) -> None:
-    def answer(probe: Probe) -> tuple[Verdict, str]:
+    def answer(probe: Probe) -> tuple[Lesson, str]:
         if probe.has_query:
             return by_target[probe.target], "as it is"
         return REFUSED if probe.is_false else ACCEPTED
@@ -150,12 +150,12 @@ def test_whether_the_query_is_signed(
     assert (finding.end, finding.way, finding.target) == (end, DEFAULT, target)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.CLOCK, Verdict.TROUBLE, Verdict.LIMITED])
+@pytest.mark.parametrize("lesson", [Lesson.CLOCK, Lesson.TROUBLE, Lesson.LIMITED])
 @pytest.mark.parametrize("spoilt", range(4))
-def test_it_is_as_if_what_taught_nothing_had_not_come(spoilt: int, verdict: Verdict) -> None:
+def test_it_is_as_if_what_taught_nothing_had_not_come(spoilt: int, lesson: Lesson) -> None:
     right, numbers = exchange_of(DEFAULT, QUERY), itertools.count()
     finding, heard = search(
-        PLAN, lambda probe: (verdict, "not now") if next(numbers) == spoilt else right(probe)
+        PLAN, lambda probe: (lesson, "not now") if next(numbers) == spoilt else right(probe)
     )
     undisturbed = search(PLAN, right)
     del heard[spoilt]
@@ -164,13 +164,13 @@ def test_it_is_as_if_what_taught_nothing_had_not_come(spoilt: int, verdict: Verd
 
 @pytest.mark.parametrize(("stated_s", "is_waited_for"), [(60.0, True), (60.1, False)])
 def test_a_pause_that_is_too_long_is_not_waited_for(stated_s: float, *, is_waited_for: bool) -> None:
-    limited = ProbeResult(Probe(DEFAULT), Verdict.LIMITED, "429", stated_s)
+    limited = ProbeResult(Probe(DEFAULT), Lesson.LIMITED, "429", stated_s)
     assert next_step(PLAN, [limited]) == (limited.probe if is_waited_for else SearchEnd(End.LIMITED, "429"))
 
 
 OPEN_ENDED = [
-    *[Verdict.REFUSED, Verdict.PASSED] * 4,
-    *(Verdict.ACCEPTED, Verdict.LIMITED, Verdict.CLOCK, Verdict.TROUBLE),
+    *[Lesson.REFUSED, Lesson.PASSED] * 4,
+    *(Lesson.ACCEPTED, Lesson.LIMITED, Lesson.CLOCK, Lesson.TROUBLE),
 ]
 
 
@@ -185,9 +185,9 @@ def test_whatever_the_exchange_answers_the_search_ends_in_time(data: st.DataObje
 def test_answers_that_are_never_the_same_cost_two_false_signatures_at_most() -> None:
     numbers = itertools.count()
 
-    def answer(probe: Probe) -> tuple[Verdict, str]:
+    def answer(probe: Probe) -> tuple[Lesson, str]:
         is_hex = probe.way.encoding in (Encoding.HEX, Encoding.UPPER_HEX)
-        return REFUSED if is_hex else (Verdict.PASSED, f"400 request {next(numbers)}")
+        return REFUSED if is_hex else (Lesson.PASSED, f"400 request {next(numbers)}")
 
     finding, heard = search(PLAN, answer)
     assert (finding.end, finding.words) == (End.ALL_REFUSED, heard[-1].words)
@@ -195,15 +195,15 @@ def test_answers_that_are_never_the_same_cost_two_false_signatures_at_most() -> 
 
 
 def test_the_most_reads_that_are_promised_can_come() -> None:
-    spoilt = iter([Verdict.LIMITED, Verdict.LIMITED, Verdict.CLOCK, Verdict.TROUBLE])
+    spoilt = iter([Lesson.LIMITED, Lesson.LIMITED, Lesson.CLOCK, Lesson.TROUBLE])
     open_to_all = {PLAN.ways[1]: "400 a", PLAN.ways[2]: "400 b"}
 
-    def answer(probe: Probe) -> tuple[Verdict, str]:
+    def answer(probe: Probe) -> tuple[Lesson, str]:
         verdict = next(spoilt, None)
         if verdict is not None:
             return verdict, "not now"
         if probe.way in open_to_all:
-            return Verdict.PASSED, open_to_all[probe.way]
+            return Lesson.PASSED, open_to_all[probe.way]
         return ACCEPTED if probe.way == PLAN.ways[-1] and not probe.has_query else REFUSED
 
     finding, heard = search(PLAN, answer)
@@ -211,7 +211,7 @@ def test_the_most_reads_that_are_promised_can_come() -> None:
     assert len(heard) == PLAN.most_reads == 24
 
 
-LIMITED = ProbeResult(Probe(DEFAULT), Verdict.LIMITED, "429", 3.0)
+LIMITED = ProbeResult(Probe(DEFAULT), Lesson.LIMITED, "429", 3.0)
 OTHER = ProbeResult(Probe(DEFAULT), *REFUSED)
 
 
@@ -232,33 +232,33 @@ def test_the_pause_before_the_next(heard: list[ProbeResult], seconds: float) -> 
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "verdict"),
+    ("status", "body", "lesson"),
     [
-        (200, b"", Verdict.ACCEPTED),
-        (204, b"", Verdict.ACCEPTED),
-        (299, b"", Verdict.ACCEPTED),
-        (300, b"", Verdict.PASSED),
-        (301, b"", Verdict.PASSED),
-        (401, b'{"detail":"Invalid HMAC signature"}', Verdict.REFUSED),
-        (400, b'{"detail":"Invalid signature"}', Verdict.REFUSED),
-        (403, b'{"detail":"Invalid timestamp"}', Verdict.CLOCK),
-        (401, b'{"detail":"Timestamp outside recv_window (5000ms)."}', Verdict.CLOCK),
-        (401, b"Unauthorized", Verdict.REFUSED),
-        (401, b'{"detail":"Invalid API key"}', Verdict.KEY_UNKNOWN),
-        (401, b'{"detail":"Missing API key auth headers"}', Verdict.HEADERS_UNKNOWN),
-        (401, b'{"detail":"Invalid or expired session token"}', Verdict.SESSION_WANTED),
-        (403, b"IP 203.0.113.7 not in API key whitelist", Verdict.PASSED),
-        (404, b"", Verdict.PASSED),
-        (422, b"", Verdict.PASSED),
-        (429, b"", Verdict.LIMITED),
-        (429, b"Handshake rate limit", Verdict.LIMITED),
-        (499, b"", Verdict.PASSED),
-        (500, b"", Verdict.TROUBLE),
-        (503, b"API key system not available", Verdict.TROUBLE),
+        (200, b"", Lesson.ACCEPTED),
+        (204, b"", Lesson.ACCEPTED),
+        (299, b"", Lesson.ACCEPTED),
+        (300, b"", Lesson.PASSED),
+        (301, b"", Lesson.PASSED),
+        (401, b'{"detail":"Invalid HMAC signature"}', Lesson.REFUSED),
+        (400, b'{"detail":"Invalid signature"}', Lesson.REFUSED),
+        (403, b'{"detail":"Invalid timestamp"}', Lesson.CLOCK),
+        (401, b'{"detail":"Timestamp outside recv_window (5000ms)."}', Lesson.CLOCK),
+        (401, b"Unauthorized", Lesson.REFUSED),
+        (401, b'{"detail":"Invalid API key"}', Lesson.KEY_UNKNOWN),
+        (401, b'{"detail":"Missing API key auth headers"}', Lesson.HEADERS_UNKNOWN),
+        (401, b'{"detail":"Invalid or expired session token"}', Lesson.SESSION_WANTED),
+        (403, b"IP 203.0.113.7 not in API key whitelist", Lesson.PASSED),
+        (404, b"", Lesson.PASSED),
+        (422, b"", Lesson.PASSED),
+        (429, b"", Lesson.LIMITED),
+        (429, b"Handshake rate limit", Lesson.LIMITED),
+        (499, b"", Lesson.PASSED),
+        (500, b"", Lesson.TROUBLE),
+        (503, b"API key system not available", Lesson.TROUBLE),
     ],
 )
-def test_what_a_reply_says(status: int, body: bytes, verdict: Verdict) -> None:
+def test_what_a_reply_says(status: int, body: bytes, lesson: Lesson) -> None:
     judge = default_venue().replies
-    assert judge_signature(status, judge.judge(status, body), judge) is verdict
+    assert lesson_of(status, judge.judge(status, body), judge) is lesson
     packed = gzip.compress(body)
-    assert judge_signature(status, judge.judge(status, packed, b"gzip"), judge) is verdict
+    assert lesson_of(status, judge.judge(status, packed, b"gzip"), judge) is lesson

@@ -22,6 +22,7 @@ FIELDS = [{"msg": "field required", "loc": ["body", "size"]}, 7, {"loc": []}]
         (json.dumps({"detail": "a\u202eb\ud800c"}).encode(), "401 a b c"),
         (json.dumps({"detail": [{"msg": "\x1b]0;x\x07"}]}).encode(), "401  ]0;x"),
         (json.dumps({"detail": 7}).encode(), "401 7"),
+        (json.dumps({"detail": "401 Unauthorized"}).encode(), "401 Unauthorized"),
         (b"[]", "401"),
         (b"<html>", "401"),
         (b"[" * 100_000, "401"),

@@ -1,13 +1,4 @@
-"""`sealgate check`: what is wrong with the set-up, and what to do about it.
-
-local.py     this machine: files, secrets, addresses, open files, the journal
-network.py   the way to the exchange, Redis, and the gateway that runs, if one does
-exchange.py  `/time`, sessions, one signed read per key
-report.py    the lines
-run.py       all of it, in order
-
-What a probe saw is judged in core: refusals.py, vetting.py.
-"""
+"""`sealgate check`: what is wrong with the set-up, and what to do about it (diagnose/run.py)."""
 
 import os
 from pathlib import Path
@@ -21,7 +12,7 @@ from sealgate.cli.frame import config_option
 @config_option
 @click.option("--offline", "is_offline", is_flag=True, help="Stop before the network.")
 @click.option(
-    "--path", metavar="PATH", help="What to read with each key.  [default: /symbols/list under the prefix]"
+    "--path", metavar="PATH", help="What to read with each key.  [default: the venue's own signed read]"
 )
 @click.option(
     "--explain", is_flag=True, help="Show all causes, most likely first, then where each setting comes from."

@@ -15,9 +15,8 @@ from sealgate.config import Config, load_config
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.arguments import checked_target, chosen_alias
 from sealgate.diagnose.probe import Discovery, ProbeSpec, direct_upstream
-from sealgate.diagnose.schemes import MOST_AGAIN, End, Plan, Probe, ProbeResult, SearchEnd, Verdict
-from sealgate.keys.ways import SignedTarget, Way
-from sealgate.machine.findings import REACH
+from sealgate.diagnose.schemes import ENDS, MOST_AGAIN, End, Lesson, Plan, ProbeResult, SearchEnd
+from sealgate.keys.ways import SignedTarget
 from sealgate.machine.loop import run
 from sealgate.machine.system import System
 from sealgate.machine.terminal import leave, leave_with_error, shortened
@@ -35,7 +34,7 @@ _FINE_S = 1.0  # well within any recv_window
     "--path",
     "target",
     metavar="TARGET",
-    help="A read that needs a signature.  [default: PREFIX/symbols/list]",
+    help="A read that needs a signature.  [default: the venue's own signed read]",
 )
 @click.option(
     "--every",
@@ -60,108 +59,37 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **spec:
     """
     config = load_config(config_file)
     if not is_scheme_open(config.venue):
-        leave_with_error(_known_already(config))
+        venue = venue_text(config.venue)
+        leave_with_error(
+            f"nothing to find out: the file of {venue} states how requests are signed "
+            f"(sealgate venues show {venue}); if signatures are refused, check the key: sealgate check"
+        )
     chosen = _spec(config, **spec)
     discovery = Discovery(config, chosen, os.environ, System())
     click.echo(announcement(config, chosen, discovery.plan), err=True)
-    _agree(is_agreed=is_agreed)
-    search = _search(config, discovery)
+    if not is_agreed and not sys.stdin.isatty():
+        leave_with_error("there is no terminal to ask on; pass --yes to send them")
+    if not is_agreed and not click.confirm("Send them?", err=True):
+        leave("nothing was sent")
+    search = run(_search(config, discovery))
     for line in explanation(config, chosen, search):
         click.echo(f"sealgate: {line}", err=True)
-    text = document(config, search) if as_json else toml(config, search)
-    if text:
-        click.echo(text)
-    if not search.is_found:
+    settings = _settings(config, search.finding)
+    if as_json:
+        click.echo(json.dumps(_document(search, settings)))
+    elif settings:
+        click.echo("\n".join(["[signing]", *(f'{name} = "{value}"' for name, value in settings.items())]))
+    if search.finding.end is not End.FOUND:
         raise click.exceptions.Exit(1)
 
 
-def _known_already(config: Config) -> str:
-
-    venue = venue_text(config.venue)
-    return (
-        f"nothing to find out: the file of {venue} states how requests are signed "
-        f"(sealgate venues show {venue}); if signatures are refused, check the key: sealgate check"
-    )
-
-
 def _spec(config: Config, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
-
     prefix = config.upstream.prefix
     chosen = checked_target(target or config.venue.signed_read, prefix)
     method = method_of_read(config, chosen)
     if route_table(config).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
         leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
     return ProbeSpec(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
-
-
-def _agree(*, is_agreed: bool) -> None:
-    if is_agreed:
-        return
-    if not sys.stdin.isatty():
-        leave_with_error("there is no terminal to ask on; pass --yes to send them")
-    if not click.confirm("Send them?", err=True):
-        leave("nothing was sent")
-
-
-def _search(config: Config, discovery: Discovery) -> "Search":
-    """Send the reads, and print each answer as it arrives."""
-    heard: list[ProbeResult] = []
-    found: list[SearchEnd] = []
-
-    async def main() -> None:
-        async with direct_upstream(config) as upstream:
-            async for step in discovery.run(upstream):
-                if isinstance(step, SearchEnd):
-                    found.append(step)
-                else:
-                    heard.append(step)
-                    click.echo(line(len(heard), step), err=True)
-
-    run(main())
-    return Search(tuple(heard), found[0], discovery.offset_s(), discovery.clock_trouble)
-
-
-# What each end means and what to do. `words` are those of the exchange, or of the system.
-ENDS: dict[End, str] = {
-    End.QUERY_UNCLEAR: (
-        "whether the query is signed stays open: with ?{query} the exchange answered {words}; "
-        "give --path a query that this path takes, as in --path '{path}?NAME=VALUE'"
-    ),
-    End.ALL_REFUSED: (
-        "all signatures were refused ({words}), so it is not the scheme. Most likely the secret is not that "
-        "of {api_key}: compare keys.{alias} with the app. Otherwise upstream.prefix ({prefix}) is not what "
-        "this exchange leaves out of the signed path, or a proxy in between changes the path"
-    ),
-    End.PATH_OPEN: (
-        "{path} is answered even without a valid signature, so it proves nothing; "
-        "choose another with --path, such as {prefix}/user/ADDRESS/positions with your own address"
-    ),
-    End.PATH_CLOSED: (
-        "{path} is answered with {words}, whatever the signature is; "
-        "choose another with --path, and check upstream.prefix and the key's whitelist and permissions"
-    ),
-    End.KEY_UNKNOWN: (
-        "the exchange does not know the key {api_key} ({words}); "
-        "compare keys.{alias}.api_key with the app: a revoked key never comes back"
-    ),
-    End.HEADERS_UNKNOWN: (
-        "the exchange cannot find the signature's headers ({words}); "
-        "set signing.header_prefix to what it documents; it is {header_prefix} now"
-    ),
-    End.SESSION_WANTED: (
-        "{path} takes a session token, not a signature ({words}); use --path to choose a read that is signed"
-    ),
-    End.CLOCK: (
-        "the exchange refuses the timestamp, although it follows the exchange's own time ({words}); "
-        "check clock.path and clock.field, and the recv_window that the exchange has for the key"
-    ),
-    End.LIMITED: (
-        "the exchange's rate limit is reached ({words}); stop other programs that use this key, wait, "
-        "and run it again, more slowly, with --every"
-    ),
-    End.TROUBLE: "the exchange is failing: {words}; try again later",
-    End.UNREACHABLE: f"{{base_url}} cannot be reached: {{words}}; {REACH}",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +101,18 @@ class Search:
     offset_s: float | None
     clock_trouble: str | None
 
-    @property
-    def is_found(self) -> bool:
-        """Whether every setting is known now."""
-        return self.finding.end is End.FOUND
+
+async def _search(config: Config, discovery: Discovery) -> Search:
+    """Send the reads, and print each answer as it arrives."""
+    heard: list[ProbeResult] = []
+    async with direct_upstream(config) as upstream:
+        async for step in discovery.run(upstream):
+            if isinstance(step, SearchEnd):
+                finding = step
+            else:
+                heard.append(step)
+                click.echo(line(len(heard), step), err=True)
+    return Search(tuple(heard), finding, discovery.offset_s(), discovery.clock_trouble)
 
 
 def announcement(config: Config, spec: ProbeSpec, plan: Plan) -> str:
@@ -205,42 +141,18 @@ def announcement(config: Config, spec: ProbeSpec, plan: Plan) -> str:
 def line(number: int, heard: ProbeResult) -> str:
     """Return what was tried and what came of it."""
     probe = heard.probe
-    way = f"{probe.way.encoding:<9}  secret: {probe.way.secret_is:<9}  {_special(probe):<16}"
-    accepted = " accepted" if heard.verdict is Verdict.ACCEPTED else ""
-    return f"{number:>2}  {way}  {heard.words}{accepted}"
-
-
-def _special(probe: Probe) -> str:
+    special = ""
     if probe.is_false:
-        return "wrong on purpose"
-    if not probe.has_query:
-        return ""
-    return "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
+        special = "wrong on purpose"
+    elif probe.has_query:
+        special = "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
+    accepted = " accepted" if heard.lesson is Lesson.ACCEPTED else ""
+    way = f"{probe.way.encoding:<9}  secret: {probe.way.secret_is:<9}  {special:<16}"
+    return f"{number:>2}  {way}  {heard.words}{accepted}"
 
 
 def explanation(config: Config, spec: ProbeSpec, search: Search) -> Iterator[str]:
     """Yield what the end means and what to do, and what else was noticed."""
-    yield from _clock(search)
-    finding = search.finding
-    if finding.end is not End.FOUND:
-        yield ENDS[finding.end].format(
-            words=finding.words,
-            alias=spec.alias,
-            api_key=shortened(config.keys[spec.alias].api_key),
-            base_url=config.base_url,
-            header_prefix=config.venue.header_prefix,
-            path=spec.path,
-            prefix=config.upstream.prefix,
-            query=spec.query,
-        )
-        return
-    yield f"found after {len(search.heard)} signed reads; {_change(config, search)}"
-    read = next(one for one in search.heard if one.probe.way == finding.way)
-    if read.verdict is Verdict.PASSED:
-        yield f"the signature is right, but the read itself is refused: {read.words}"
-
-
-def _clock(search: Search) -> Iterator[str]:
     if search.clock_trouble is not None:
         yield f"{search.clock_trouble}; signed by this host's clock"
     elif search.offset_s is not None and abs(search.offset_s) > _FINE_S:
@@ -249,66 +161,66 @@ def _clock(search: Search) -> Iterator[str]:
             f"this host's clock is {abs(search.offset_s):.1f} s {side} the exchange's; "
             "signed by the exchange's, as the gateway does"
         )
-
-
-def _change(config: Config, search: Search) -> str:
-    settings = _settings(config, search)
-    venue = config.venue
+    finding, venue = search.finding, config.venue
+    if finding.end is not End.FOUND:
+        yield ENDS[finding.end].format(
+            words=finding.words,
+            alias=spec.alias,
+            api_key=shortened(config.keys[spec.alias].api_key),
+            base_url=config.base_url,
+            header_prefix=venue.header_prefix,
+            path=spec.path,
+            prefix=config.upstream.prefix,
+            query=spec.query,
+        )
+        return
     configured = {
         "header_prefix": venue.header_prefix,
         "encoding": venue.signing.encoding,
         "secret_is": venue.signing.secret,
         "target": "path_and_query" if venue.signs_query else "path",
     }
-    names = ", ".join(name for name, value in settings.items() if configured[name] != value)
-    if not names:
-        return "the configuration already says so"
-    return f"put this into sealgate.toml, it changes {names}"
+    changed = [name for name, value in _settings(config, finding).items() if configured[name] != value]
+    told = "the configuration already says so"
+    if changed:
+        told = f"put this into sealgate.toml, it changes {', '.join(changed)}"
+    yield f"found after {len(search.heard)} signed reads; {told}"
+    read = next(one for one in search.heard if one.probe.way == finding.way)
+    if read.lesson is Lesson.PASSED:
+        yield f"the signature is right, but the read itself is refused: {read.words}"
 
 
-def _settings(config: Config, search: Search) -> dict[str, str]:
-    """Return what is known of the table [signing], as it is to be."""
-    way, target = search.finding.way, search.finding.target
-    if way is None:
+def _settings(config: Config, finding: SearchEnd) -> dict[str, str]:
+    """Return what is known of the table [signing], as it is to be; nothing without a way."""
+    if finding.way is None:
         return {}
-    settings = {
+    encoding, secret_is = finding.way
+    known = {
         "header_prefix": config.venue.header_prefix,
-        "encoding": way.encoding.value,
-        "secret_is": way.secret_is.value,
+        "encoding": encoding.value,
+        "secret_is": secret_is.value,
     }
-    return settings if target is None else settings | {"target": target.value}
+    return known if finding.target is None else known | {"target": finding.target.value}
 
 
-def toml(config: Config, search: Search) -> str:
-    """Return the table to paste, "" where nothing is known."""
-    settings = _settings(config, search)
-    return "\n".join(
-        ["[signing]", *(f'{name} = "{value}"' for name, value in settings.items())] if settings else []
-    )
-
-
-def document(config: Config, search: Search) -> str:
+def _document(search: Search, settings: dict[str, str]) -> dict[str, object]:
     """Return the same for programs."""
-    return json.dumps(
-        {
-            "end": search.finding.end.value,
-            "words": search.finding.words,
-            "signing": _settings(config, search) or None,
-            "signed_reads": len(search.heard),
-            "clock_offset_s": None if search.offset_s is None else round(search.offset_s, 3),
-            "tried": [_entry(one) for one in search.heard],
-        }
-    )
-
-
-def _entry(heard: ProbeResult) -> dict[str, object]:
-    way: Way = heard.probe.way
     return {
-        "encoding": way.encoding.value,
-        "secret_is": way.secret_is.value,
-        "target": heard.probe.target.value,
-        "has_query": heard.probe.has_query,
-        "is_false": heard.probe.is_false,
-        "verdict": heard.verdict.value,
-        "words": heard.words,
+        "end": search.finding.end.value,
+        "words": search.finding.words,
+        "signing": settings or None,
+        "signed_reads": len(search.heard),
+        "clock_offset_s": None if search.offset_s is None else round(search.offset_s, 3),
+        "tried": [
+            {
+                "encoding": one.probe.way.encoding.value,
+                "secret_is": one.probe.way.secret_is.value,
+                "target": one.probe.target.value,
+                "has_query": one.probe.has_query,
+                "is_false": one.probe.is_false,
+                "verdict": one.lesson.value,
+                "words": one.words,
+            }
+            for one in search.heard
+        ],
     }

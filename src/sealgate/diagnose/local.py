@@ -6,7 +6,7 @@ import shlex
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +15,13 @@ from sealgate.config import Address, Config
 from sealgate.config.addresses import is_loopback
 from sealgate.config.names import PREFIX
 from sealgate.config.settings import toml_text
-from sealgate.config.starter import leftovers
-from sealgate.diagnose.diagnosis import Shape, shape_of
 from sealgate.diagnose.vetting import vet_descriptors, vet_disk, vet_own_certificate
 from sealgate.exchange.pool import ConnectionSlots
 from sealgate.keys.files import SecretError, wipe
 from sealgate.keys.key import SigningKey
 from sealgate.keys.parts import key_with, read_roster
 from sealgate.keys.sources import read_secret
+from sealgate.keys.wrong_secrets import Shape, shape_of
 from sealgate.limits.memory import Snapshot, kept_in_words
 from sealgate.machine.findings import Finding, Level, fail, ok, warn
 from sealgate.machine.process import StartError, grantable
@@ -72,38 +71,28 @@ def look_at_file(file: Path | None) -> Iterator[Finding]:
         yield warn("configuration", f"{file} belongs to user {found.st_uid}", f"chown {os.geteuid()} {file}")
 
 
-def look_for_leftovers(config: Config) -> Iterator[Finding]:
-    """Yield what still stands as the starter file has it."""
-    for cause, fix in leftovers(config):
-        yield fail("configuration", cause, fix)
-
-
 def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known]) -> Iterator[Finding]:
     """Read each key's secrets into `known`, and yield a line for each."""
     for alias, key in config.keys.items():
         area = f"keys.{alias}"
         try:
-            known[alias] = found = _read_key(config, alias, environ)
+            secret = read_secret(key.secret, environ, config.cmd_env)
+            try:
+                shape = shape_of(secret, key.api_key)
+                known[alias] = Known(key_with(config, alias, secret, environ), shape)
+            finally:
+                wipe(secret)
         except SecretError as error:
             yield found_wrong(area, str(error))
             continue
         scheme = key.secret.partition(":")[0]
         place = key.secret if scheme != "cmd" else "a program's output"
-        if odd := found.shape.oddity:
+        if shape.oddity:
             fix = "store the secret alone, as ASCII text, unless that is part of it"
-            yield warn(area, f"the secret from {place} {odd}", fix)
+            yield warn(area, f"the secret from {place} {shape.oddity}", fix)
         else:
             private = ", by you alone" if scheme == "file" else ""
             yield ok(area, f"the secret is readable from {place}{private}")
-
-
-def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
-    key = config.keys[alias]
-    secret = read_secret(key.secret, environ, config.cmd_env)
-    try:
-        return Known(key_with(config, alias, secret, environ), shape_of(secret, key.api_key))
-    finally:
-        wipe(secret)
 
 
 def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -> Iterator[Finding]:
@@ -120,30 +109,25 @@ def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -
         read_roster(config, environ)
     except SecretError as error:
         yield found_wrong("bots", str(error))
-    else:
-        count = len(config.bots)
-        who = "1 bot configured; its" if count == 1 else f"{count} bots configured; their"
-        yield ok("bots", f"{who} credentials are readable")
-        yield from _short_tokens(config, environ)
+        return
+    count, usual = len(config.bots), len(random_token())
+    who = "1 bot configured; its" if count == 1 else f"{count} bots configured; their"
+    yield ok("bots", f"{who} credentials are readable")
+    for name, bot in config.bots.items():
+        if bot.token is None:
+            continue
+        given = read_secret(bot.token, environ, config.cmd_env)
+        length = len(given)
+        wipe(given)
+        if length < usual:  # it may be guessed
+            text = f"the token has {length} characters; a random one has {usual}"
+            yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")
 
 
 def look_at_policies(config: Config) -> Iterator[Finding]:
     """Yield what each bot may order, and which routes that closes to it."""
     for bot, policy in policies(config).items():
         yield from look_at_policy(config, bot, policy)
-
-
-def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the bots whose tokens are shorter than random ones of this program, and so may be guessed."""
-    usual = len(random_token())
-    for name, bot in config.bots.items():
-        if bot.token is None:
-            continue
-        token = read_secret(bot.token, environ, config.cmd_env)
-        if len(token) < usual:
-            text = f"the token has {len(token)} characters; a random one has {usual}"
-            yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")
-        wipe(token)
 
 
 def look_at_certificate(config: Config) -> Iterator[Finding]:
@@ -170,26 +154,19 @@ def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running:
                 if is_running
                 else _bindable(setting, address)
             )
-    if not is_running:
-        yield from _look_at_sockets(config, environ)
-
-
-def _look_at_sockets(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what is wrong with the place of a socket, and whether bots can have theirs."""
-    trouble = _trouble("admin.unix", lambda: check_admin(config.admin.unix, environ))
-    if trouble is not None:
-        yield trouble
-    if (place := config.listen.unix) is not None:
-        trouble = _trouble("listen.unix", lambda: check_place(place, "listen.unix"))
-        yield trouble or ok("listen.unix", f"{place} is free")
-
-
-def _trouble(setting: str, check: Callable[[], object]) -> Finding | None:
+    if is_running:
+        return
     try:
-        check()
+        check_admin(config.admin.unix, environ)
     except (StartError, OSError) as error:
-        return found_wrong(setting, str(error))
-    return None
+        yield found_wrong("admin.unix", str(error))
+    if (place := config.listen.unix) is not None:
+        try:
+            check_place(place, "listen.unix")
+        except (StartError, OSError) as error:
+            yield found_wrong("listen.unix", str(error))
+        else:
+            yield ok("listen.unix", f"{place} is free")
 
 
 def _bindable(setting: str, address: Address) -> Finding:
@@ -240,23 +217,20 @@ def look_at_journal(
     try:
         check_way(file)
         lost = Marks(file, places(config, environ)).lost()
-        yield from _opened(config, file, learned) if file.exists() else _to_be_made(file, lost)
+        if file.exists():
+            yield from _opened(config, file, learned)
+        elif lost is not None:
+            yield warn("journal", f"{lost}, is missing: the next start forgets {WHAT_IS_LOST}", LOST_FIX)
+        elif os.access(file.parent, os.W_OK | os.X_OK):
+            yield ok("journal", f"{file} will be created at the first start")
+        else:
+            text = f"{file} cannot be created: its folder is not writable"
+            yield fail("journal", text, "choose a writable path")
     except JournalError as error:
         yield found_wrong("journal", str(error))
     finding = vet_disk(str(file.parent), shutil.disk_usage(file.parent).free, config.journal.max_size)
     if finding is not None:
         yield finding
-
-
-def _to_be_made(file: Path, lost: str | None) -> Iterator[Finding]:
-    if lost is not None:
-        yield warn("journal", f"{lost}, is missing: the next start forgets {WHAT_IS_LOST}", LOST_FIX)
-    elif os.access(file.parent, os.W_OK | os.X_OK):
-        yield ok("journal", f"{file} will be created at the first start")
-    else:
-        yield fail(
-            "journal", f"{file} cannot be created: its folder is not writable", "choose a writable path"
-        )
 
 
 def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from sealgate.config import Config
 from sealgate.diagnose.schemes import (
     End,
+    Lesson,
     Probe,
     ProbeResult,
     SearchEnd,
-    Verdict,
-    judge_signature,
+    lesson_of,
     make_plan,
     next_step,
     pause_s,
@@ -32,9 +32,8 @@ from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
 from sealgate.limits.limit_reply import limit_reply
 from sealgate.machine.findings import error_words
 from sealgate.machine.system import System
-from sealgate.venues.replies import Verdict as ReplyVerdict
+from sealgate.venues.replies import Verdict
 from sealgate.venues.routes import Lane
-from sealgate.venues.scheme import Signed
 from sealgate.venues.server_time import UnreadableTimeError, stated_time
 
 _FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
@@ -48,11 +47,15 @@ class CommandClock:
         self._system = system
         self._clock = ServerClock()
 
-    def take(self, answer: Answer, sent: float) -> None:
-        """Take in a reply of `/time` that just came. Raises UnreadableTimeError."""
+    def take(self, answer: Answer, sent: float) -> str:
+        """Take in a reply of `/time` that just came; return why no time is in it, "" if there is one."""
         received = self._system.now()
-        found = time_in(answer, self._field)
+        try:
+            found = time_in(answer, self._field)
+        except UnreadableTimeError as error:
+            return str(error)
         self._clock = self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+        return ""
 
     def take_date(self, answer: Answer, sent: float) -> bool:
         """Take in the `Date` of a reply that just came, true to half a second; return whether it has one."""
@@ -61,7 +64,7 @@ class CommandClock:
             self._clock = self._clock.observe(Sample(sent, self._system.now(), seconds, 1.0))
         return seconds is not None
 
-    def refused(self, verdict: ReplyVerdict, sent: float) -> None:
+    def refused(self, verdict: Verdict, sent: float) -> None:
         """Take in what a refusal for the timestamp that just came states, if it does."""
         stated = stated_time(verdict.found.get("server_time", ""))
         if stated is not None:
@@ -156,63 +159,50 @@ class Discovery:
 
     async def run(self, upstream: Upstream) -> AsyncIterator[ProbeResult | SearchEnd]:
         """Send one read after the other, and yield what came of each; the last is the finding."""
-        trouble = await self._sync(upstream)
-        if trouble is not None:
-            yield trouble
-            return
-        heard: list[ProbeResult] = []
-        while True:
-            step = next_step(self.plan, heard)
-            if isinstance(step, SearchEnd):
-                yield step
-                return
-            await self._system.sleep(pause_s(heard, self._spec.spacing_s))
-            heard.append(await self._ask(upstream, step))
-            yield heard[-1]
-
-    def offset_s(self) -> float | None:
-        """Return how far the exchange's clock is ahead of this host's, None where its time is not known."""
-        return self._clock.offset_s() if self._clock.is_synced else None
-
-    async def _sync(self, upstream: Upstream) -> SearchEnd | None:
-        """Take the exchange's time; return why it makes no sense to go on."""
+        # 1. The exchange's time; without one, this host's has to do.
         sent = self._system.now()
         answer = await read(upstream, self._config.clock.path)
         if isinstance(answer, Failure):
-            return SearchEnd(End.UNREACHABLE, answer.detail)
-        if judge_signature(answer.status, answer.verdict, upstream.judge) is Verdict.LIMITED:
-            return SearchEnd(End.LIMITED, self._words(answer))
-        try:
-            self._clock.take(answer, sent)
-        except UnreadableTimeError as error:
-            self.clock_trouble = f"{self._config.clock.path}: {error}"
-        return None
+            yield SearchEnd(End.UNREACHABLE, answer.detail)
+            return
+        if lesson_of(answer.status, answer.verdict, upstream.judge) is Lesson.LIMITED:
+            yield SearchEnd(End.LIMITED, self._words(answer))
+            return
+        if trouble := self._clock.take(answer, sent):
+            self.clock_trouble = f"{self._config.clock.path}: {trouble}"
+        # 2. Signed reads, until it is clear what they teach.
+        heard: list[ProbeResult] = []
+        while not isinstance(step := next_step(self.plan, heard), SearchEnd):
+            await self._system.sleep(pause_s(heard, self._spec.spacing_s))
+            heard.append(await self._ask(upstream, step))
+            yield heard[-1]
+        yield step
+
+    def offset_s(self) -> float | None:
+        """Return how far the exchange's clock is ahead of this host's, None if its time is not known."""
+        return self._clock.offset_s() if self._clock.is_synced else None
 
     async def _ask(self, upstream: Upstream, probe: Probe) -> ProbeResult:
         target = parse_target(self._spec.target(has_query=probe.has_query), self._config.upstream.prefix)
         body = _FALSE_BODY if probe.is_false else b""
         sealer = self._keys[probe.way, probe.target].sealer
         sent = self._system.now()
-        # Some milliseconds back where the signature of now could be read in another encoding, too.
+        # Some milliseconds back if the signature of now, the last header, could be read in another encoding.
         stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
         tries = (sealer.sign(stamp, b"", self._spec.method, target, body) for stamp in stamps)
-        signed = next(one for one in tries if tells_encoding(probe.way.encoding, _signature(one)))
+        signed = next(
+            one for one in tries if tells_encoding(probe.way.encoding, list(headers_in(one).values())[-1])
+        )
         answer = await read(upstream, signed[1], signed[0], method=self._spec.method)
         if isinstance(answer, Failure):
-            verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
-            return ProbeResult(probe, verdict, answer.detail)
-        verdict = judge_signature(answer.status, answer.verdict, upstream.judge)
-        if verdict is Verdict.CLOCK:
+            lesson = Lesson.UNREACHABLE if answer.is_unsent else Lesson.TROUBLE
+            return ProbeResult(probe, lesson, answer.detail)
+        lesson = lesson_of(answer.status, answer.verdict, upstream.judge)
+        if lesson is Lesson.CLOCK:
             self._clock.refused(answer.verdict, sent)
         limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
-        return ProbeResult(probe, verdict, self._words(answer), limit.retry_after_s)
+        return ProbeResult(probe, lesson, self._words(answer), limit.retry_after_s)
 
     def _words(self, answer: Answer) -> str:
-        return error_words(
-            answer.status, answer.verdict.words, (self._config.keys[self._spec.alias].api_key,)
-        )
-
-
-def _signature(signed: Signed) -> str:
-    """Return the signature, which is the last of the headers."""
-    return list(headers_in(signed).values())[-1]
+        api_key = self._config.keys[self._spec.alias].api_key
+        return error_words(answer.status, answer.verdict.words, (api_key,))

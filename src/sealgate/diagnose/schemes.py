@@ -18,35 +18,23 @@ from enum import Enum
 from http import HTTPStatus
 from typing import NamedTuple
 
+from sealgate.diagnose.causes import HEADERS_MISSING, SESSION_INVALID
 from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
-from sealgate.venues.replies import Judge
-from sealgate.venues.replies import Verdict as ReplyVerdict
+from sealgate.machine.findings import REACH
+from sealgate.venues.replies import Judge, Means, Verdict
 
 _LONGEST_PAUSE_S = 60.0
 _PAUSE_S = 10.0  # after a 429 that states none
 _MOST_FALSE = 2  # false signatures
 
-
+# Likeliest first: encoding and use of the secret.
+_WAYS = """
+hex/utf8 base64/utf8 base64/base64 hex/hex HEX/utf8 hex/base64 hex/sha256hex base64/hex base64url/utf8
+base64url/base64 base64/sha256hex HEX/hex HEX/sha256hex HEX/base64 base64url/hex base64url/sha256hex
+"""
 _LIKELY = tuple(
     Way(Encoding(encoding), SecretIs(secret_is))
-    for encoding, secret_is in (
-        ("hex", "utf8"),
-        ("base64", "utf8"),
-        ("base64", "base64"),
-        ("hex", "hex"),
-        ("HEX", "utf8"),
-        ("hex", "base64"),
-        ("hex", "sha256hex"),
-        ("base64", "hex"),
-        ("base64url", "utf8"),
-        ("base64url", "base64"),
-        ("base64", "sha256hex"),
-        ("HEX", "hex"),
-        ("HEX", "sha256hex"),
-        ("HEX", "base64"),
-        ("base64url", "hex"),
-        ("base64url", "sha256hex"),
-    )
+    for encoding, _, secret_is in (way.partition("/") for way in _WAYS.split())
 )
 
 
@@ -84,8 +72,8 @@ class Probe:
     is_false: bool = False
 
 
-class Verdict(Enum):
-    """What a reply, or none, says of the signature."""
+class Lesson(Enum):
+    """What a reply, or none, teaches about the signature."""
 
     ACCEPTED = "accepted"
     PASSED = "passed"  # refused for something else than the signature
@@ -99,44 +87,45 @@ class Verdict(Enum):
     UNREACHABLE = "unreachable"
 
 
-_BY_KIND = {
-    "signature_invalid": Verdict.REFUSED,
-    "key_invalid": Verdict.KEY_UNKNOWN,
-    "headers_missing": Verdict.HEADERS_UNKNOWN,
-    "session_invalid": Verdict.SESSION_WANTED,
-    "timestamp_outside": Verdict.CLOCK,
-    "timestamp_invalid": Verdict.CLOCK,
-    "rate_limited": Verdict.LIMITED,
-    "handshake_limited": Verdict.LIMITED,
-    "country_refused": Verdict.TROUBLE,
+_BY_KIND = {HEADERS_MISSING: Lesson.HEADERS_UNKNOWN, SESSION_INVALID: Lesson.SESSION_WANTED}
+_BY_MEANS = {
+    Means.SIGNATURE: Lesson.REFUSED,
+    Means.KEY: Lesson.KEY_UNKNOWN,
+    Means.TIMESTAMP: Lesson.CLOCK,
+    Means.LIMITED: Lesson.LIMITED,
+    Means.BANNED: Lesson.LIMITED,
+    Means.COUNTRY: Lesson.TROUBLE,
 }
 
 
-def judge_signature(status: int, reply: ReplyVerdict, judge: Judge) -> Verdict:
-    """Return what the verdict on a reply to a signed read says of the signature."""
+def lesson_of(status: int, reply: Verdict, judge: Judge) -> Lesson:
+    """Return what the verdict on a reply to a signed read teaches about the signature."""
     if status < HTTPStatus.MULTIPLE_CHOICES:
-        return Verdict.ACCEPTED
+        return Lesson.ACCEPTED
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Verdict.TROUBLE
+        return Lesson.TROUBLE
     # spec.md gives no status for "Invalid signature" and "Invalid timestamp", so the words count under any.
-    for assumed in (reply, judge.judge_words(HTTPStatus.UNAUTHORIZED, reply.words)):
-        verdict = _BY_KIND.get(assumed.kind)
-        if verdict is not None:
-            return verdict
-    return Verdict.REFUSED if status == HTTPStatus.UNAUTHORIZED else Verdict.PASSED
+    for verdict in (reply, judge.judge_words(HTTPStatus.UNAUTHORIZED, reply.words)):
+        lesson = _BY_KIND.get(verdict.kind) or _BY_MEANS.get(verdict.means)
+        if lesson is not None:
+            return lesson
+    return Lesson.REFUSED if status == HTTPStatus.UNAUTHORIZED else Lesson.PASSED
 
 
 class ProbeResult(NamedTuple):
     """What came of a probe. `words` tell it to people, `retry_after_s` is what a 429 stated."""
 
     probe: Probe
-    verdict: Verdict
+    lesson: Lesson
     words: str
     retry_after_s: float | None = None
 
 
 class End(Enum):
-    """How the search ended. Only with FOUND is everything known, with QUERY_UNCLEAR all but the target."""
+    """How the search ended: by what was found, or by a lesson of the same name.
+
+    Only with FOUND is everything known, with QUERY_UNCLEAR all but the target.
+    """
 
     FOUND = "found"
     QUERY_UNCLEAR = "query unclear"
@@ -152,6 +141,49 @@ class End(Enum):
     UNREACHABLE = "unreachable"
 
 
+# What each end means and what to do. `words` are those of the exchange, or of the system.
+ENDS: dict[End, str] = {
+    End.QUERY_UNCLEAR: (
+        "whether the query is signed stays open: with ?{query} the exchange answered {words}; "
+        "give --path a query that this path takes, as in --path '{path}?NAME=VALUE'"
+    ),
+    End.ALL_REFUSED: (
+        "all signatures were refused ({words}), so it is not the scheme. Most likely the secret is not that "
+        "of {api_key}: compare keys.{alias} with the app. Otherwise upstream.prefix ({prefix}) is not what "
+        "this exchange leaves out of the signed path, or a proxy in between changes the path"
+    ),
+    End.PATH_OPEN: (
+        "{path} is answered even without a valid signature, so it proves nothing; "
+        "choose another with --path, such as {prefix}/user/ADDRESS/positions with your own address"
+    ),
+    End.PATH_CLOSED: (
+        "{path} is answered with {words}, whatever the signature is; "
+        "choose another with --path, and check upstream.prefix and the key's whitelist and permissions"
+    ),
+    End.KEY_UNKNOWN: (
+        "the exchange does not know the key {api_key} ({words}); "
+        "compare keys.{alias}.api_key with the app: a revoked key never comes back"
+    ),
+    End.HEADERS_UNKNOWN: (
+        "the exchange cannot find the signature's headers ({words}); "
+        "set signing.header_prefix to what it documents; it is {header_prefix} now"
+    ),
+    End.SESSION_WANTED: (
+        "{path} takes a session token, not a signature ({words}); use --path to choose a read that is signed"
+    ),
+    End.CLOCK: (
+        "the exchange refuses the timestamp, although it follows the exchange's own time ({words}); "
+        "check clock.path and clock.field, and the recv_window that the exchange has for the key"
+    ),
+    End.LIMITED: (
+        "the exchange's rate limit is reached ({words}); stop other programs that use this key, wait, "
+        "and run it again, more slowly, with --every"
+    ),
+    End.TROUBLE: "the exchange is failing: {words}; try again later",
+    End.UNREACHABLE: f"{{base_url}} cannot be reached: {{words}}; {REACH}",
+}
+
+
 class SearchEnd(NamedTuple):
     """The end of a search. `words` are those of the reply that led to it."""
 
@@ -161,63 +193,58 @@ class SearchEnd(NamedTuple):
     target: SignedTarget | None = None
 
 
-_FINAL = {
-    Verdict.KEY_UNKNOWN: End.KEY_UNKNOWN,
-    Verdict.HEADERS_UNKNOWN: End.HEADERS_UNKNOWN,
-    Verdict.SESSION_WANTED: End.SESSION_WANTED,
-    Verdict.UNREACHABLE: End.UNREACHABLE,
-}
-# How often a probe that taught nothing is sent again, in all, and what it means when that is used up.
-_AGAIN = {
-    Verdict.LIMITED: (2, End.LIMITED),
-    Verdict.CLOCK: (1, End.CLOCK),
-    Verdict.TROUBLE: (1, End.TROUBLE),
-}
-MOST_AGAIN = sum(most for most, _ in _AGAIN.values())
+_FINAL = frozenset({Lesson.KEY_UNKNOWN, Lesson.HEADERS_UNKNOWN, Lesson.SESSION_WANTED, Lesson.UNREACHABLE})
+# How often a probe that taught nothing is sent again, in all.
+_AGAIN = {Lesson.LIMITED: 2, Lesson.CLOCK: 1, Lesson.TROUBLE: 1}
+MOST_AGAIN = sum(_AGAIN.values())
 
 
 def next_step(plan: Plan, heard: Sequence[ProbeResult]) -> Probe | SearchEnd:
     """Return the next probe, or the end. `heard` is all that came so far, in order."""
-    if heard and heard[-1].verdict in _FINAL:
-        return SearchEnd(_FINAL[heard[-1].verdict], heard[-1].words)
-    if heard and heard[-1].verdict in _AGAIN:
-        return _again(heard)
-    return _find_way(plan, [one for one in heard if one.verdict not in _AGAIN])
-
-
-def pause_s(heard: Sequence[ProbeResult], spacing_s: float) -> float:
-    """Return how long to wait before the next probe: the spacing, twice as long after each 429."""
-    limited = sum(one.verdict is Verdict.LIMITED for one in heard)
-    usual_s = spacing_s * 2.0**limited
-    return max(usual_s, _stated_s(heard[-1])) if heard and heard[-1].verdict is Verdict.LIMITED else usual_s
+    if heard:
+        last = heard[-1]
+        most = _AGAIN.get(last.lesson)
+        # 1. What ends any search: nothing else would be answered differently.
+        # 2. A probe that taught nothing is sent again, unless that is used up or the pause is too long.
+        is_used_up = most is not None and sum(one.lesson is last.lesson for one in heard) > most
+        is_too_long = last.lesson is Lesson.LIMITED and _stated_s(last) > _LONGEST_PAUSE_S
+        if last.lesson in _FINAL or is_used_up or is_too_long:
+            return SearchEnd(End(last.lesson.value), last.words)
+        if most is not None:
+            return last.probe
+    # 3. All others are replies to go by.
+    return _find_way(plan, [one for one in heard if one.lesson not in _AGAIN])
 
 
 def _stated_s(limited: ProbeResult) -> float:
     return _PAUSE_S if limited.retry_after_s is None else limited.retry_after_s
 
 
-def _again(heard: Sequence[ProbeResult]) -> Probe | SearchEnd:
-    last = heard[-1]
-    most, end = _AGAIN[last.verdict]
-    is_used_up = sum(one.verdict is last.verdict for one in heard) > most
-    is_too_long = last.verdict is Verdict.LIMITED and _stated_s(last) > _LONGEST_PAUSE_S
-    return SearchEnd(end, last.words) if is_used_up or is_too_long else last.probe
+def pause_s(heard: Sequence[ProbeResult], spacing_s: float) -> float:
+    """Return how long to wait before the next probe: the spacing, twice as long after each 429."""
+    limited = sum(one.lesson is Lesson.LIMITED for one in heard)
+    usual_s = spacing_s * 2.0**limited
+    return max(usual_s, _stated_s(heard[-1])) if heard and heard[-1].lesson is Lesson.LIMITED else usual_s
 
 
 def _find_way(plan: Plan, told: Sequence[ProbeResult]) -> Probe | SearchEnd:
     plain = [one for one in told if not one.probe.has_query]
-    is_contrasted = any(one.verdict is Verdict.REFUSED for one in plain)
-    open_to_all = next((one for one in plain if one.probe.is_false and one.verdict is Verdict.ACCEPTED), None)
+    is_contrasted = any(one.lesson is Lesson.REFUSED for one in plain)
+    dead = _dead_ways(plain)
+    # 1. A path that takes a false signature proves nothing, nor does one that refuses all of them alike.
+    open_to_all = next((one for one in plain if one.probe.is_false and one.lesson is Lesson.ACCEPTED), None)
     if open_to_all is not None:
         return SearchEnd(End.PATH_OPEN, open_to_all.words)
-    dead = _dead_ways(plain)
     if len(dead) > 1 and not is_contrasted:
         return SearchEnd(End.PATH_CLOSED, plain[-1].words)
+    # 2. A way that was not refused is the right one if a false signature was, or gets another answer.
     taken = next((one for one in plain if one.probe.way not in dead and not one.probe.is_false), None)
     if taken is not None:
-        false = next((one for one in plain if one.probe == _false(taken.probe)), None)
-        is_certain = false is not None or (taken.verdict is Verdict.ACCEPTED and is_contrasted)
-        return _find_target(plan, taken.probe.way, told) if is_certain else _false(taken.probe)
+        false = replace(taken.probe, is_false=True)
+        is_accepted = taken.lesson is Lesson.ACCEPTED and is_contrasted
+        is_certain = is_accepted or any(one.probe == false for one in plain)
+        return _find_target(plan, taken.probe.way, told) if is_certain else false
+    # 3. The likeliest of those that are left.
     left = next((way for way in plan.ways if way not in dead), None)
     return SearchEnd(End.ALL_REFUSED, plain[-1].words) if left is None else Probe(left)
 
@@ -227,26 +254,22 @@ def _dead_ways(plain: Sequence[ProbeResult]) -> set[Way]:
 
     Once false ones got as many answers as are worth asking for, nothing but an accepted one counts.
     """
-    false = [one for one in plain if one.probe.is_false and one.verdict is not Verdict.REFUSED]
+    false = [one for one in plain if one.probe.is_false and one.lesson is not Lesson.REFUSED]
     words = {one.words for one in false}
-    refused = (one for one in plain if one.verdict is Verdict.REFUSED and not one.probe.is_false)
+    refused = (one for one in plain if one.lesson is Lesson.REFUSED and not one.probe.is_false)
     is_vain = len(false) >= _MOST_FALSE
-    passed = (one for one in plain if one.verdict is Verdict.PASSED)
+    passed = (one for one in plain if one.lesson is Lesson.PASSED)
     same = (one for one in passed if is_vain or one.words in words)
     return {one.probe.way for one in (*false, *refused, *same)}
-
-
-def _false(probe: Probe) -> Probe:
-    return replace(probe, is_false=True)
 
 
 def _find_target(plan: Plan, way: Way, told: Sequence[ProbeResult]) -> Probe | SearchEnd:
     """Go on with a way that is right. The read may be refused for its query, but not as a signature."""
     asked = {one.probe.target: one for one in told if one.probe.has_query}
     is_complete = len(asked) == len(SignedTarget)
-    for wanted in (Verdict.ACCEPTED, Verdict.PASSED):
-        good = [one for one in asked.values() if one.verdict is wanted]
-        if len(good) == 1 and (is_complete or wanted is Verdict.ACCEPTED):
+    for wanted in (Lesson.ACCEPTED, Lesson.PASSED):
+        good = [one for one in asked.values() if one.lesson is wanted]
+        if len(good) == 1 and (is_complete or wanted is Lesson.ACCEPTED):
             return SearchEnd(End.FOUND, good[0].words, way, good[0].probe.target)
     if is_complete:
         return SearchEnd(End.QUERY_UNCLEAR, asked[plan.target].words, way)

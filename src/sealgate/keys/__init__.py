@@ -1,13 +1,13 @@
 """API keys: secrets and where they are kept, what signs with them, and what the exchange says of them.
 
 Pure:
-key           a key that signs
-signer        what it signs with, made of its secret
-ways          the kinds of signature that a `[signing]` table can describe
-bot           a client of the gateway
-secret_forms  what a text stored as a secret looks like
-key_records   the exchange's list of keys
-key_audit     what is wrong with the keys of an account
+key            a key that signs
+signer         what it signs with, made of its secret
+ways           the kinds of signature that a `[signing]` table can describe
+bot            a client of the gateway
+wrong_secrets  what people store in the place of a secret
+key_records    the exchange's list of keys
+key_audit      what is wrong with the keys of an account
 
 Shell:
 parts    from the configuration to keys and bots: secrets are read here, once

@@ -99,24 +99,34 @@ def sentence(advice: str) -> str:
     return f"{advice[0].upper()}{advice[1:]}."
 
 
+def clause(advice: str) -> str:
+    """Return an advice, which is one sentence or several, as the end of a sentence."""
+    is_word = advice[1:2].islower()
+    return f"{advice[:1].lower()}{advice[1:]}".removesuffix(".") if is_word else advice.removesuffix(".")
+
+
 def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:
     """Return the status and the words of the reply (`Verdict.words`).
 
-    What was sent and nobody is to read, `hidden`, is left out, should the exchange repeat it.
+    A status that begins the words is not repeated. What was sent and nobody is to read, `hidden`, is left
+    out, should the exchange repeat it.
     """
     # Before anything is cut: a part of a token is too much, too. The longest first, as one may be in another.
     for one in sorted(filter(None, hidden), key=len, reverse=True):
         words = words.replace(one, "…")
-    return f"{status} {in_one_line(words)}".strip()
+    return f"{status} {in_one_line(words).removeprefix(f'{status} ')}".strip()
 
 
 def page_text(body: bytes) -> str:
-    """Return the text of an HTML page, as firewalls answer, "" if a body is none."""
+    """Return the text of an HTML page, as firewalls answer, without repeats; "" if a body is none."""
     try:
         text = body.decode("utf-8").lstrip()
     except UnicodeDecodeError:
         return ""
-    return "" if text.startswith(("{", "[")) else " ".join(_MARKUP.sub(" ", text).split())
+    if text.startswith(("{", "[")):
+        return ""
+    parts = (" ".join(part.split()) for part in _MARKUP.sub("\n\n", text).split("\n\n"))
+    return " ".join(dict.fromkeys(filter(None, parts)))
 
 
 def in_one_line(words: str) -> str:

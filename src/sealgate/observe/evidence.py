@@ -11,9 +11,10 @@ from sealgate.machine.findings import in_one_line
 from sealgate.venues.replies import Means, Verdict
 
 _PASSPHRASE = "passphrase"  # noqa: S105 - in the exchange's own words
-LARGER_NONCES = (
-    "Most likely an earlier program used larger nonces with this key, such as microseconds: make a new key, "
-    "or set a larger unit (`nonce`) in a copy of the venue's file."
+LARGER_NONCES = "an earlier program used larger nonces with this key"
+_RAISE_NONCES = (
+    f"Most likely {LARGER_NONCES}, such as microseconds: make a new key, or set a larger unit (`nonce`) in a "
+    "copy of the venue's file."
 )
 _FINE_MS = 1000  # well within any recv_window
 
@@ -54,7 +55,7 @@ def advice(verdict: Verdict, known: Circumstances) -> str:
     if verdict.means is Means.TIMESTAMP and known.step_s is not None:
         return "Nothing to do: the gateway follows the exchange's clock."
     if verdict.means is Means.NONCE and not known.has_worked:
-        return LARGER_NONCES
+        return _RAISE_NONCES
     return verdict.advice
 
 

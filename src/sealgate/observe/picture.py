@@ -158,6 +158,7 @@ class Picture:
         return {
             "key": trouble.key,
             "kind": trouble.kind,
+            "means": trouble.verdict.means.value,
             "bot": trouble.bot,
             "count": trouble.count,
             "last_ms": self._epoch_ms(trouble.last_at),

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from sealgate.keys.secret_forms import not_a_secret, not_a_token
+from sealgate.keys.wrong_secrets import Shape, not_a_secret, not_a_token, shape_of
 
 KEYS: dict[str, PrivateKeyTypes] = {
     "Ed25519": ed25519.Ed25519PrivateKey.generate(),
@@ -121,3 +121,35 @@ def test_a_token_with_its_header_is_told_to_stand_alone(text: bytes) -> None:
 @pytest.mark.parametrize("text", [b"abc", b"Bearer", b"bearer-of-bad-news", b"correct horse"])
 def test_what_may_be_a_token_is_one(text: bytes) -> None:
     assert not_a_token(bytearray(text)) is None
+
+
+QUOTE, LINES = "begins or ends with a quote or a space", "has more than one line"
+UNSEEN = "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
+NAMED = "begins with a name, as in API_SECRET=..."
+
+
+@pytest.mark.parametrize(
+    ("secret", "shape"),
+    [
+        (b"0123456789abcdef0123456789", Shape()),
+        (b"as-long-one", Shape()),
+        (b"short", Shape(is_shorter=True)),
+        (b'"0123456789abcdef"', Shape(QUOTE)),
+        (b" 0123456789abcdef", Shape(QUOTE)),
+        (b"0123456789abcdef\r", Shape(QUOTE)),
+        (b"0123456789\nabcdef", Shape(LINES)),
+        (b"c2VjcmV0LWtleQ==", Shape()),
+        (b"my-secret-key-0123", Shape()),
+        (b"\xef\xbb\xbf0123456789", Shape(UNSEEN)),
+        (b"01234\xc2\xa056789", Shape(UNSEEN)),
+        (b"0\x001\x002\x003\x004\x005\x00", Shape(UNSEEN)),
+        (b"secret=0123456789", Shape(NAMED)),
+        (b"export BYBIT_API_SECRET='0123456789'", Shape(NAMED)),
+        (b'{"secretKey": "0123456789"}', Shape(NAMED)),
+        (b"key = 0123456789", Shape(NAMED)),
+        (b"API_KEY: 0123456789", Shape(NAMED)),
+        (b"0123456789abcdefkey==", Shape()),
+    ],
+)
+def test_what_a_secret_looks_like(secret: bytes, shape: Shape) -> None:
+    assert shape_of(bytearray(secret), "ak-public-1") == shape

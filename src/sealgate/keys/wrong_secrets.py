@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 _BEGIN = b"-----BEGIN "
 # The names in the first lines of PEM files (RFC 7468, RFC 4716 and OpenSSL's older ones), the longest first.
@@ -34,8 +35,9 @@ _HEADER = re.compile(rb"\s*(?:authorization:\s*)?bearer\s+\S", re.IGNORECASE)
 
 _WRAPPING = b"\"'` \t\r\n"
 _UNSEEN = re.compile(rb"[^\t\n\r -~]")  # each secret of an exchange is visible ASCII
+# `secret = X`, `export API_SECRET=X`, `key: X`. What follows is no `=`, as the padding of base64 would be.
 _NAMED = re.compile(
-    rb"[\s{]*(?:export\s+)?[\"']?(?:\w{0,30}[_-])?(?:api)?(?:secret|private)[_-]?(?:key)?[\"']?\s*[:=]\s*\S",
+    rb"[\s{]*(?:export\s+)?[\"']?(?:\w{0,30}[_-])?(?:api)?(?:secret|private|key)[_-]?(?:key)?[\"']?\s*[:=]\s*[^\s=]",
     re.IGNORECASE,
 )
 
@@ -62,17 +64,28 @@ def not_a_secret(secret: bytearray, api_keys: Mapping[str, str]) -> tuple[str, s
     return f"{_STORED} is {kind}, and only HMAC secrets are supported yet", _MAKE_HMAC
 
 
-def oddity(secret: bytearray) -> str:
-    """Return what no secret has, as a clause, "" where nothing is odd; the secret must not be empty."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`oddity` is what no secret has, as a clause, "" without any. `is_shorter`: than its API key."""
+
+    oddity: str = ""
+    is_shorter: bool = False
+
+
+def shape_of(secret: bytearray, api_key: str) -> Shape:
+    """Return what a secret looks like; it must not be empty."""
+    odd = ""
     if _NAMED.match(secret):
-        return "begins with a name, as in API_SECRET=..."
-    if secret[0] in _WRAPPING or secret[-1] in _WRAPPING:
-        return "begins or ends with a quote or a space"
-    if _UNSEEN.search(secret):
-        return (
+        odd = "begins with a name, as in API_SECRET=..."
+    elif secret[0] in _WRAPPING or secret[-1] in _WRAPPING:
+        odd = "begins or ends with a quote or a space"
+    elif _UNSEEN.search(secret):
+        odd = (
             "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
         )
-    return "has more than one line" if b"\n" in secret.strip() else ""
+    elif b"\n" in secret.strip():
+        odd = "has more than one line"
+    return Shape(odd, len(secret) < len(api_key))
 
 
 def not_a_token(token: bytearray) -> tuple[str, str] | None:
