@@ -412,7 +412,7 @@ SANDBOX: dict[str, Case] = {
         "keys.main.session",
         writes("main.session", SESSION),
         "401 Invalid or expired session token",
-        "Store a new session token",
+        "the session token is wrong or has expired: store a new one",
     ),
     "path of another user": fails(
         "keys.main",

@@ -202,7 +202,7 @@ NOBODY = "http://127.0.0.1:9"
 BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = {
     "session wrong or expired": (
         *({}, {"EXCHANGE_SESSION": "ses-4b1d"}, ["list"], 1),
-        "401 Invalid or expired session token. It is wrong or has expired: store a new session token",
+        "401 Invalid or expired session token; the session token is wrong or has expired: store a new one",
     ),
     "no session": (
         *({}, {"SEALGATE_KEYS__MAIN__SESSION": ""}, ["list"], 2),
@@ -223,7 +223,7 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
     ),
     "limit": (
         *({"limit_requests": 1, "limit_window_s": 900.0, "limit_by": "all"}, {}, ["audit", "main"], 1),
-        "429 Rate limit exceeded. Wait, and run it again.",
+        "429 Rate limit exceeded; wait, and run it again",
     ),
     "no such key": ({}, {}, ["audit", "ak-x"], 1, "ak-x: the list has no such key"),
     "no such alias": ({}, {}, ["list", "--key", "b"], 2, "there is no key 'b'; choose one of main"),
@@ -263,7 +263,7 @@ async def test_the_key_system_is_down() -> None:
         sandbox.exchange._desks.keys.is_available = False
         result = await keys("list", environ=environ_of(sandbox))
     assert result.exit_code == 1
-    assert "503 API key system not available. Wait: the exchange's key system is down." in result.stderr
+    assert "503 API key system not available; look at the exchange's status page" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["audit", "main"]])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.frame import config_option
@@ -17,6 +16,7 @@ from sealgate.config import load_config
 from sealgate.diagnose.key_reading import Account, KeysOptions, read_account
 from sealgate.keys.key_records import KeyState, ListedKey
 from sealgate.machine.findings import Level, span
+from sealgate.machine.loop import run
 from sealgate.machine.terminal import shortened
 
 _key_option = click.option(
@@ -37,8 +37,8 @@ def command() -> None:
 @_json_option
 def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) -> None:
     """List the account's keys: permissions, whitelist, expiry, age and use. HERE is the alias in keys.*."""
-    account = _read(config_file, alias)
-    click.echo(list_json(account) if as_json else list_text(account))
+    account = run(read_account(load_config(config_file), KeysOptions(alias, None, None)))
+    click.echo(json.dumps({"keys": _keys(account)}) if as_json else list_text(account))
 
 
 @command.command("audit")
@@ -63,17 +63,10 @@ def audit_command(
     if limit is not None and api_key is None:
         raise click.UsageError("--limit needs API_KEY: it is about the log of one key.")
 
-    account = _read(config_file, alias, api_key, limit)
+    account = run(read_account(load_config(config_file), KeysOptions(alias, api_key, limit)))
     click.echo(audit_json(account) if as_json else audit_text(account))
     if account.has_failed:
         raise click.exceptions.Exit(1)
-
-
-def _read(
-    config_file: Path | None, alias: str | None, api_key: str | None = None, limit: int | None = None
-) -> Account:
-
-    return read_account(load_config(config_file), KeysOptions(alias, api_key, limit))
 
 
 def list_text(account: Account) -> str:
@@ -89,16 +82,21 @@ def list_text(account: Account) -> str:
 
 
 def audit_text(account: Account) -> str:
-    """Return the findings, and the log where one was asked for."""
-    parts = [drawn(_findings(account)) if account.findings else "nothing is wrong with the keys"]
+    """Return the findings, and the log if one was asked for."""
+    findings = plain_table("", "key", "what is wrong", "what to do")
+    for finding in account.findings:
+        name = account.aliases.get(finding.api_key) or shortened(finding.api_key)
+        level = Text(finding.level.value, style=_COLOURS[finding.level])
+        findings.add_row(level, Text(name), finding.words, finding.advice)
+    parts = [drawn(findings) if account.findings else "nothing is wrong with the keys"]
     if account.log is not None:
-        parts.append(drawn(_log(account)) if account.log else "the log has no entries")
+        log = plain_table("when (UTC)", "action", "from", "details")
+        for entry in account.log:
+            at = entry.at and datetime.fromtimestamp(entry.at, UTC)
+            when = at.strftime("%Y-%m-%d %H:%M:%S") if at else "-"
+            log.add_row(when, Text(entry.action), Text(entry.ip_address), Text(entry.details))
+        parts.append(drawn(log) if account.log else "the log has no entries")
     return "\n\n".join(parts)
-
-
-def list_json(account: Account) -> str:
-    """Return the keys for programs."""
-    return json.dumps({"keys": _keys(account)})
 
 
 def audit_json(account: Account) -> str:
@@ -151,25 +149,6 @@ def _expiry(key: ListedKey, now: float) -> RenderableType:
     if state is KeyState.ENDED:
         return Text(f"{span(now - ends_at)} ago", style="red")
     return Text(f"in {span(ends_at - now)}", style="yellow" if state is KeyState.ENDS_SOON else "")
-
-
-def _findings(account: Account) -> Table:
-    table = plain_table("", "key", "what is wrong", "what to do")
-    for finding in account.findings:
-        name = account.aliases.get(finding.api_key) or shortened(finding.api_key)
-        level = Text(finding.level.value, style=_COLOURS[finding.level])
-        table.add_row(level, Text(name), finding.words, finding.advice)
-    return table
-
-
-def _log(account: Account) -> Table:
-    table = plain_table("when (UTC)", "action", "from", "details")
-    for entry in account.log or ():
-        when = (
-            "-" if entry.at is None else datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        )
-        table.add_row(when, Text(entry.action), Text(entry.ip_address), Text(entry.details))
-    return table
 
 
 def _iso(at: float | None) -> str | None:

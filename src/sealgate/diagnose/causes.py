@@ -377,13 +377,13 @@ def _several(case: Case) -> Iterator[Cause]:
         yield Cause(UNLIKELY, "the exchange shuts this address out, whatever the key", "", _SERVED)
 
 
-def fix_of_own_read(verdict: Verdict, alias: str = "") -> str:
+def fix_of_own_read(verdict: Verdict, alias: str) -> str:
     """Return what to do about a read of a command that was refused, with the session token of a key.
 
     The rules advise bots: what they say of orders, and of what the gateway sends again, helps nobody here.
     """
     if verdict.kind in (HEADERS_MISSING, SESSION_INVALID):
-        return f"it is wrong or has expired: store a new session token where keys.{alias}.session points"
+        return f"the session token is wrong or has expired: store a new one where keys.{alias}.session points"
     if verdict.is_limited:
         return "wait, and run it again"
     return RUN_AGAIN if verdict.means is Means.UNKNOWN else clause(verdict.advice)
