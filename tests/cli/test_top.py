@@ -19,7 +19,9 @@ from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli.tables import drawn
+from sealgate.cli.top import GoneError, with_words
 from sealgate.cli.top_screen import Inspector, screen
+from sealgate.observe.sentences import words
 
 
 @pytest.fixture
@@ -105,177 +107,118 @@ async def test_an_address_that_is_none() -> None:
 
 WORDS = "20 to 21 per 1 s, from 2 refusals; last 48 s ago; refused at most one in 700"
 NEXT = "next: 20.5 per 1 s, in 40 s, if requests wait"
-LIMIT = {"used_ratio": 0.97, "words": WORDS, "is_foreign_use": True, "next_step": NEXT}
+LIMIT = {
+    "n": 20.0,
+    "window_s": 1.0,
+    "used_ratio": 0.97,
+    "words": WORDS,
+    "is_foreign_use": True,
+    "next_step": NEXT,
+}
 KEY: dict[str, Any] = {
     "alias": "main",
     "pause_s": 0.0,
+    "spent_s": 0.0,
+    "used": 19.4,
     "sent_per_s": 12.5,
-    "trouble": "the exchange refused its last 9 signatures",
+    "at_a_time": None,
+    "sharing": None,
+    "expires_at": None,
+    "trouble": None,
     "disabled": "the exchange calls it invalid",
     "waiting": {"cancel": 0, "order": 2, "read": 7},
     "limits": [LIMIT],
-    "next_429": {"in_s": None, "words": "held off: requests wait instead"},
+    "next_429": {"in_s": None, "words": "held off: requests wait instead", "short": "held off"},
     "bots": [{"name": "flood", "per_s": 12.5, "share": 0.75, "due": 0.25, "waiting": 9}],
 }
-PICTURE: dict[str, Any] = {
+FIGURES: dict[str, Any] = {
+    "version": "1.0",
+    "uptime_s": 60.0,
+    "connections": 1,
+    "inflight": 11,
     "base_url": "https://api.example.com",
     "state": "not ready",
     "not_ready": ["clock not synced"],
+    "requests": 1234,
     "requests_per_s": 18.2,
     "idle_bots": ["maker"],
     "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
-    "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
-    "journal": {"in_doubt": 2, "trouble": "disk full"},
-    "halts": [
-        {
-            "words": "bot grid",
-            "resume": "sealgate resume --bot grid",
-            "since_ms": 5_000,
-            "who": "user 1000, process 7",
-            "reason": "a bad day",
-        }
-    ],
-    "failing": {
-        "kind": "unreachable",
-        "since_ms": 3_000,
-        "attempts": 9,
-        "cause": "The exchange gave no answer: connection refused.",
-        "advice": "Check the network.",
-    },
+    "clock": {"offset_s": 1.5, "error_s": 0.004, "age_s": 3.0, "trouble": "no sample came"},
+    "journal": {"in_doubt": 2, "trouble": "disk full", "is_refusing": False, "lost": None, "doubts": []},
+    "halts": [],
+    "failing": None,
     "keys": [KEY],
     "at_ms": 10_000,
     "errors": [
         {
             "kind": "key_invalid",
             "key": "main",
+            "bot": "grid",
             "count": 3,
             "last_ms": 4_000,
             "evidence": "it was accepted before",
             "advice": "Compare.",
             "over_since_ms": None,
         },
-        {
-            "kind": "signature_invalid",
-            "key": "alt",
-            "count": 2,
-            "last_ms": 3_000,
-            "evidence": "the clock stepped",
-            "advice": "",
-            "over_since_ms": 5_000,
-        },
     ],
-    "policies": [
-        {"bot": "grid", "by_rule": "grid's policy has refused: 2 by max_size, 1 by symbols"},
-        {"bot": "watcher", "by_rule": ""},
-    ],
-    "refusals": [
-        {
-            "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
-            "advice": "Allow more time.",
-            "last_ms": 8_000,
-            "over_since_ms": None,
-            "is_grave": True,
-        },
-        {
-            "words": "grid: 1 of 9 orders refused: key_reused",
-            "advice": "Use a new one.",
-            "last_ms": 7_000,
-            "over_since_ms": None,
-            "is_grave": False,
-        },
-    ],
+    "policies": [{"by_rule": "grid's policy has refused: 2 by max_size, 1 by symbols"}],
+    "refusals": [],
 }
+
+
+def shown(
+    width: int = 200, inspector: Inspector | None = None, *, has_keys: bool = False, **changes: Any
+) -> str:
+    figures = FIGURES | changes
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(screen(figures | {"words": words(figures)}, inspector, has_keys=has_keys))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_all_that_can_be_seen(width: int) -> None:
-    """Nothing of it is torn where a line ends."""
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(screen(PICTURE))
-    shown = capture.get()
-    shown = "\n".join(line.rstrip() for line in shown.splitlines())
-    for text in (
+    """Nothing of it is torn where a line ends, but for sentences."""
+    text = shown(width)
+    for part in (
         "Sealgate not ready",
-        "18.2 asked/s, 12.5 sent/s",
+        "Requests: 18.2 /s (1,234 in 60 s)",
+        "12.5 sent/s",
+        "gateway p99 0.31 ms, upstream p99 –",  # noqa: RUF001 - a dash
+        "Limit used: 97 % (19 of 20 per 1 s)",
+        "Clock: +1,500 ms (± 4 ms, 3 s old)",
+        "In doubt: 2 (look them up)",
+        "Not ready: clock not synced",
+        "Key main is disabled: the exchange calls it invalid. ",
+        "next 429: held off: requests wait instead",
+        "waiting: 0 cancel, 2 order, 7 read",
+        "97 % of 20 to 21 per 1 s, from 2 refusals",
         "Idle for ten seconds: maker",
-        "added p99 0.31 ms, upstream p99 -",
-        "clock +1500 ms ± 4.0 ms",
-        "2 orders in doubt",
-        "not ready: clock not synced",
-        "the exchange has failed for 7 s: 9 attempts, the last was unreachable.",
-        "orders are halted for bot grid; release them with: sealgate resume --bot grid",
-        "halted 5 s ago by user 1000, process 7: a bad day",
-        "clock: no sample came",
-        "the journal cannot be written: disk full",
-        "disabled: the exchange calls it invalid",
-        "the exchange refused its last 9 signatures",
-        "2 order, 7 read",
-        "97% of 20 to 21 per 1 s, from 2 refusals",
-        "last 48 s ago; refused at most one in 700; someone else",
-        NEXT,
-        "key_invalid (key main): 3 times, last 6 s ago",
-        "it was accepted before. Compare.",
-        "signature_invalid (key alt): 2 times, last 7 s ago\n  the clock stepped; ended 5 s ago",
-        "watcher: 42 of 42 reads refused: deadline_exceeded. Allow more time.",
-        "watcher: 42 of 42 reads refused: deadline_exceeded, last 2 s ago\n  Allow more time.",
-        "grid: 1 of 9 orders refused: key_reused, last 3 s ago\n  Use a new one.",
+        "key_invalid (key main, last by grid): 3×, last 6 s ago\n  It was accepted before. Compare.",  # noqa: RUF001
         "grid's policy has refused: 2 by max_size, 1 by symbols",
     ):
-        assert text in shown, text
+        assert part in text, part
+    bots = [line.split() for line in text.splitlines() if "flood" in line]
+    assert ["flood", "12.5", "75%", "25%", "9"] in bots
 
 
-def test_what_is_refused_only_now_and_then_is_no_notice() -> None:
-    assert drawn(screen(PICTURE)).count("key_reused") == 1
+def test_where_nothing_went_wrong_it_says_so() -> None:
+    text = shown(errors=[], policies=[], idle_bots=[], keys=[KEY | {"limits": [], "bots": []}])
+    assert "No bot has met an error" in text
+    assert "What went wrong" not in text
+    assert "Idle" not in text
 
 
-def test_a_long_wait_is_in_seconds_and_one_order_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    latency = {"added_p99_ms": 999.4, "upstream_p99_ms": 10_048.0}
-    Console(width=200).print(
-        screen({**PICTURE, "latency": latency, "journal": {**PICTURE["journal"], "in_doubt": 1}})
-    )
-    shown = capsys.readouterr().out
-    assert "added p99 999 ms, upstream p99 10 s" in shown
-    assert "1 order in doubt" in shown
-
-
-def test_an_offset_of_nothing_has_no_minus() -> None:
-    clock = {"offset_s": -0.0003, "error_s": 0.004, "trouble": None}
-    assert "clock +0 ms" in drawn(screen(PICTURE | {"clock": clock}))
-
-
-def test_without_a_clock() -> None:
-    console = Console(width=200)
-    with console.capture() as shown:
-        console.print(screen(PICTURE | {"clock": {"offset_s": None, "error_s": None, "trouble": None}}))
-    assert "clock not synced" in shown.get()
-
-
-def test_a_clock_that_fails_is_what_went_wrong_and_its_cause_comes_once() -> None:
-    trouble = "cannot connect to 127.0.0.1:9: Connection refused"
-    clock = {"offset_s": None, "error_s": None, "trouble": trouble}
-    shown = drawn(
-        screen(
-            PICTURE
-            | {"clock": clock, "not_ready": [f"clock not synced: {trouble}"], "errors": [], "refusals": []}
-        )
-    )
-    assert shown.count(trouble) == 1
-    assert "not ready: clock not synced\n" in shown
-    assert f"What went wrong\nclock: {trouble}" in shown
-    assert "No bot has met an error" not in shown
-
-
-def test_what_is_printed_has_no_blanks_at_the_ends_of_lines_and_ages_of_one_kind() -> None:
-    error = PICTURE["errors"][0] | {"count": 1, "last_ms": 10_000 - 622_000}
-    key = KEY | {"limits": [LIMIT | {"used_ratio": 0.0}], "bots": []}
-    failing = PICTURE["failing"] | {"since_ms": 10_000 - 622_000}
-    shown = drawn(screen(PICTURE | {"errors": [error], "keys": [key], "failing": failing}))
-    lines = shown.splitlines()
+def test_what_is_printed_has_no_blanks_at_the_ends_of_lines() -> None:
+    figures = FIGURES | {"keys": [KEY | {"limits": [LIMIT | {"used_ratio": 0.0}]}]}
+    lines = drawn(screen(figures | {"words": words(figures)})).splitlines()
     assert lines == [line.rstrip() for line in lines]
-    assert "the exchange has failed for 10 min: 9 attempts" in shown
-    assert "key_invalid (key main): once 10 min ago" in shown
-    assert any(line.startswith("░") and "0% of 20 to 21" in line for line in lines)
+    assert any(line.startswith("░") and "0 % of 20 to 21" in line for line in lines)
+
+
+def test_a_gateway_that_is_older_than_the_command() -> None:
+    with pytest.raises(GoneError, match="older than this command"):
+        with_words(FIGURES)
 
 
 async def test_the_latest_requests_once_by_bot_and_outcome(served: Served, upstream: Upstream) -> None:
@@ -287,7 +230,7 @@ async def test_the_latest_requests_once_by_bot_and_outcome(served: Served, upstr
     code, program = await ended_program(*once, "--requests")
     assert code == 0, program.output
     assert "2 of the latest 2 requests, bot: all, outcome: all" in program.out
-    assert [" ".join(line.split()[1:]) for line in program.out if "/" in line][1:] == [
+    assert [" ".join(line.split()[1:]) for line in program.out if "/" in line][-2:] == [
         "local 200 done GET /symbols/list 0 ms 1",
         "local 400 refused POST /order 0 ms 1",
     ]
@@ -315,25 +258,25 @@ ROWS = [
 def test_keys_choose_bot_and_outcome_and_hold() -> None:
     inspector = Inspector(rows=ROWS)
 
-    def shown(keys: str) -> str:
+    def after(keys: str) -> str:
         for key in keys:
             inspector.press(key)
-        return drawn(screen(PICTURE, inspector, has_keys=True))
+        return shown(inspector=inspector, has_keys=True)
 
     def is_asked() -> bool:
         return inspector.wants_rows
 
-    assert "r: latest requests" in shown("")
+    assert "r: latest requests" in after("")
     assert not is_asked()
-    assert "3 of the latest 3 requests, bot: all, outcome: all\n" in shown("r")
+    assert "3 of the latest 3 requests, bot: all, outcome: all\n" in after("r")
     assert is_asked()
-    assert "1 of the latest 3 requests, bot: grid, outcome: all\n" in shown("b")
-    assert "2 of the latest 3 requests, bot: maker, outcome: all\n" in shown("b")
-    assert "1 of the latest 3 requests, bot: maker, outcome: unknown\n" in shown("oo")
-    assert "bot: all, outcome: all, held\n" in shown("bo ")
+    assert "1 of the latest 3 requests, bot: grid, outcome: all\n" in after("b")
+    assert "2 of the latest 3 requests, bot: maker, outcome: all\n" in after("b")
+    assert "1 of the latest 3 requests, bot: maker, outcome: unknown\n" in after("oo")
+    assert "bot: all, outcome: all, frozen\n" in after("bo ")
     assert not is_asked()
-    assert "held" not in shown(" ")
-    assert "Key main" in shown("r")
+    assert "frozen" not in after(" ")
+    assert "Key main" in after("r")
 
 
 async def test_in_a_terminal_a_key_opens_them_and_another_ends_it(served: Served) -> None:

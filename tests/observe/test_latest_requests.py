@@ -88,9 +88,8 @@ async def test_a_stranger_is_known_by_its_address_and_program(station: Station, 
     told = [(row["client"], row["user_agent"]) for row in refused]
     assert told == [("127.0.0.1", text) for text in programs.values()]
     [refusals] = (await (await client.get("/status.json")).json())["refusals"]
-    words = (
-        "stranger: 5 requests refused: bot_unauthenticated (the last: bot token=*** Bearer ***, 127.0.0.1)"
-    )
+    latest = "the last: bot token=*** Bearer ***, 127.0.0.1"
+    words = f"stranger: 5 requests refused by the gateway (bot_unauthenticated; {latest})"
     assert refusals["words"] == words
 
 
@@ -154,7 +153,7 @@ async def test_the_page_lists_them_filters_and_holds_them_by_keyboard_alone(
     await press(page, "Home")
     await press(page, "Tab", "Tab")
     assert await page.read("document.activeElement.id") == "requests"
-    await page.until("document.querySelector('#held').textContent.endsWith('held while you look')")
+    await page.until("document.querySelector('#held').textContent.endsWith('frozen while you look')")
     before = sum(asked in url for url in page.requested)
     await station.ask(request(*READ, GRID))
     await page.until("document.querySelector('#tiles').innerText.includes('4 in ')")

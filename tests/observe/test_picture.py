@@ -13,9 +13,9 @@ from rig.verdicts import upstream_error, verdict
 from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
-from sealgate.observe.picture import TICK_S, Picture, State, state, tightest
+from sealgate.observe.picture import TICK_S, Picture, tightest
 from sealgate.observe.recent import Recent
-from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
+from sealgate.observe.status import KeyStatus, PolicyStatus, State, Status, halt_status, state
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Scope
 from sealgate.orders.outcome import Conclusion, Outcome
@@ -165,7 +165,7 @@ def test_what_the_gateway_refused_a_bot() -> None:
             "asked": 42,
             "client": None,
             "user_agent": None,
-            "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
+            "words": "watcher: 42 of 42 reads refused by the gateway (deadline_exceeded)",
             "first_ms": (WALL - 1) * 1000,
             "last_ms": (WALL - 1) * 1000,
             "over_since_ms": None,

@@ -234,19 +234,21 @@ def test_they_are_counted_by_bot_lane_and_reason() -> None:
     reused = changed(passed_order, bot="grid", reason="key_reused", status=422)
     found = refusals((1.0, [LATE] * 41 + [passed_order]), (2.0, [reused, passed_order]), (3.0, [LATE]))
     assert [record.words for record in found] == [
-        "watcher: 42 of 42 reads refused: deadline_exceeded",
-        "grid: 1 of 1 order refused: key_reused",
+        "watcher: 42 of 42 reads refused by the gateway (deadline_exceeded)",
+        "grid: 1 of 1 order refused by the gateway (key_reused)",
     ]
 
 
 def test_what_went_through_meanwhile_counts_as_asked() -> None:
-    assert words(PASSED, LATE, PASSED, PASSED) == ["watcher: 1 of 3 reads refused: deadline_exceeded"]
+    assert words(PASSED, LATE, PASSED, PASSED) == [
+        "watcher: 1 of 3 reads refused by the gateway (deadline_exceeded)"
+    ]
 
 
 def test_one_that_is_refused_before_its_route_is_known_is_one_of_all_requests() -> None:
     forbidden = changed(PASSED, lane=None, key=None, reason="bot_forbidden", status=403)
     assert words(forbidden, PASSED, changed(PASSED, lane=Lane.ORDER)) == [
-        "watcher: 1 of 3 requests refused: bot_forbidden"
+        "watcher: 1 of 3 requests refused by the gateway (bot_forbidden)"
     ]
 
 
@@ -255,9 +257,9 @@ def test_strangers_are_counted_and_told_by_where_the_latest_came_from() -> None:
     latest = changed(wrong_token, client="192.0.2.7", user_agent="curl/8.5.0")
     host = changed(wrong_token, reason="host_refused", status=421, client="user 1001")
     first, second = refusals((1.0, [*[wrong_token] * 6, latest]), (1.5, [host]))
-    assert first.words == "stranger: 1 request refused: host_refused (user 1001)"
+    assert first.words == "stranger: 1 request refused by the gateway (host_refused; user 1001)"
     assert second.words == (
-        "stranger: 7 requests refused: bot_unauthenticated (the last: curl/8.5.0, 192.0.2.7)"
+        "stranger: 7 requests refused by the gateway (bot_unauthenticated; the last: curl/8.5.0, 192.0.2.7)"
     )
     assert not second.is_grave(2.0)  # or anybody could turn the page yellow
     assert second.over_since(1.0 + QUIET_S) == 1.0

@@ -103,9 +103,16 @@ def _show(stream: Iterator[dict[str, Any]], inspector: "Inspector", *, once: boo
             if once:
                 return
     elif once:
-        click.echo(drawn(screen(next(stream), inspector)))
+        click.echo(drawn(screen(with_words(next(stream)), inspector)))
     else:
-        _show_live(stream, inspector)
+        _show_live(map(with_words, stream), inspector)
+
+
+def with_words(picture: dict[str, Any]) -> dict[str, Any]:
+    """Return a picture that has its words. Raises GoneError for one of an older gateway."""
+    if "words" not in picture:
+        raise GoneError("the running gateway is older than this command; restart it, or use --json")
+    return picture
 
 
 def _show_live(stream: Iterator[dict[str, Any]], inspector: "Inspector") -> None:

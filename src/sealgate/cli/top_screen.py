@@ -1,4 +1,4 @@
-"""What `sealgate top` shows of a picture, as rich renderables."""
+"""What `sealgate top` shows of a picture, as rich renderables. The sentences are the picture's own."""
 
 import os
 import sys
@@ -17,24 +17,16 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
-from sealgate.machine.findings import span
+from sealgate.observe.sentences import ms, number
 
 HINT = "r: latest requests   q: quit"
-_KEYS = "r: back   space: hold   b: next bot   o: next outcome   q: quit"
+_KEYS = "r: back   space: freeze   b: next bot   o: next outcome   q: quit"
 _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
-Row = Mapping[str, Any]
-_MOST_ERRORS = 8
+Figures = Mapping[str, Any]
 _BAR, _SHORTEST_BAR = 24, 8
-_A_SECOND_MS = 1000
 _FULL = 0.95
-_STATE_COLOURS = {
-    "ready": "green",
-    "paused": "yellow",
-    "shutting down": "yellow",
-    "clock not read": "yellow",
-    "bots refused": "yellow",
-}
+_COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "bold red"}
 
 
 @dataclass
@@ -45,14 +37,14 @@ class Inspector:
     bot: str = ""
     outcome: str = ""
     is_held: bool = False
-    rows: Sequence[Row] = ()
+    rows: Sequence[Figures] = ()
 
     @property
     def wants_rows(self) -> bool:
         """Whether newer rows are to be asked for."""
         return self.is_open and not self.is_held
 
-    def matching(self) -> list[Row]:
+    def matching(self) -> list[Figures]:
         """Return the rows that are asked for, the latest first."""
         return [
             row for row in self.rows if self.bot in ("", row["bot"]) and self.outcome in ("", row["outcome"])
@@ -82,7 +74,7 @@ class Inspector:
             f"{len(rows)} of the latest {len(self.rows)} requests",
             f"bot: {self.bot or 'all'}",
             f"outcome: {self.outcome or 'all'}",
-            *(("held",) if self.is_held else ()),
+            *(("frozen",) if self.is_held else ()),
         )
         yield Text(", ".join(parts), style="bold")
         if has_keys:
@@ -99,7 +91,7 @@ class Inspector:
                 str(row["status"]),
                 Text(row["outcome"], _OUTCOME_COLOURS.get(row["outcome"], "")),
                 Text(f"{row['method']} {row['route']}"),
-                f"{row['wait_ms']:.0f} ms",
+                ms(row["wait_ms"]),
                 str(row["attempts"]),
                 row["reason"] or "",
             )
@@ -135,33 +127,24 @@ def _read(fd: int, press: Callable[[str], None]) -> None:
         return
 
 
-Picture = Mapping[str, Any]
-
-
-def screen(picture: Picture, inspector: Inspector | None = None, *, has_keys: bool = False) -> Group:
-    """Return the whole screen, or in its place the requests that are inspected."""
-    if inspector is None or not inspector.is_open:
-        return Group(*([Text(HINT, style="dim")] if has_keys else []), *_parts(picture))
-    notices = (Text(notice, style="bold red") for notice in _notices(picture))
-    return Group(_head(picture), *notices, Text(), *inspector.screen(has_keys=has_keys))
-
-
-def _parts(picture: Picture) -> Iterator[RenderableType]:
-    yield _head(picture)
-    for notice in _notices(picture):
-        yield Text(notice, style="bold red")
-    for key in picture["keys"]:
-        yield Text()
-        yield _key_line(key)
-        yield from _key_use(key)
-        if key["bots"]:
-            yield Text()
-            yield _bots(key)
-    if picture["idle_bots"]:
-        yield Text()
-        yield Text(f"Idle for ten seconds: {', '.join(picture['idle_bots'])}", style="dim")
-    yield Text()
-    yield from _wrong(picture)
+def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bool = False) -> Group:
+    """Return the whole screen: head and notices, then keys and errors, or the requests that are inspected."""
+    words = picture["words"]
+    notices = [Text(one["text"], style=_COLOURS[one["mood"]]) for one in words["notices"]]
+    if inspector is not None and inspector.is_open:
+        return Group(_head(picture), *notices, Text(), *inspector.screen(has_keys=has_keys))
+    hint = [Text(HINT, style="dim")] if has_keys else []
+    keys = [part for key, of in zip(picture["keys"], words["keys"], strict=True) for part in _key(key, of)]
+    idle = [Text(f"Idle for ten seconds: {', '.join(picture['idle_bots'])}", style="dim"), Text()]
+    return Group(
+        *hint,
+        _head(picture),
+        *notices,
+        Text(),
+        *keys,
+        *(idle if picture["idle_bots"] else ()),
+        *_wrong(words),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,165 +170,78 @@ class _Parts:
 class _Use:
     """A bar for what is used of a limit, and words; the bar leaves them room."""
 
-    used: float
+    ratio: float
     words: str
     colour: str
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        words = f"{self.used:.0%} of {self.words}"
-        width = max(_SHORTEST_BAR, min(_BAR, options.max_width - len(words) - 1))
-        filled = round(width * min(self.used, 1.0))
+        width = max(_SHORTEST_BAR, min(_BAR, options.max_width - len(self.words) - 1))
+        filled = round(width * min(self.ratio, 1.0))
         row = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
-        row.add_row(Text.assemble(("█" * filled, self.colour), ("░" * (width - filled), "dim")), words)
+        row.add_row(Text.assemble(("█" * filled, self.colour), ("░" * (width - filled), "dim")), self.words)
         yield row
 
 
-def _head(picture: Picture) -> _Parts:
-    state = picture["state"]
-    name = Text.assemble(("Sealgate ", "bold"), (state, _STATE_COLOURS.get(state, "bold red")))
-    latency, in_doubt = picture["latency"], picture["journal"]["in_doubt"]
+def _head(picture: Figures) -> _Parts:
+    words, latency = picture["words"], picture["latency"]
     sent_per_s = sum(key["sent_per_s"] for key in picture["keys"])
-    parts = (
-        picture["base_url"],
-        f"{picture['requests_per_s']:g} asked/s, {sent_per_s:g} sent/s",
-        f"added p99 {_ms(latency['added_p99_ms'])}, upstream p99 {_ms(latency['upstream_p99_ms'])}",
-        _clock(picture["clock"]),
-        f"{in_doubt} {'order' if in_doubt == 1 else 'orders'} in doubt",
+    added, upstream = (
+        "–" if latency[name] is None else ms(latency[name])  # noqa: RUF001 - a dash
+        for name in ("added_p99_ms", "upstream_p99_ms")
     )
-    return _Parts([name, *map(Text, parts)])
+    tiles = (
+        Text.assemble((f"{one['name']}: ", "dim"), (_figure(one), _COLOURS[one["mood"]]), f" ({one['more']})")
+        for one in words["tiles"]
+    )
+    return _Parts(
+        [
+            Text.assemble(("Sealgate ", "bold"), (picture["state"], _COLOURS[words["mood"]])),
+            Text(picture["base_url"]),
+            *tiles,
+            Text(f"{number(sent_per_s, 1)} sent/s"),
+            Text(f"gateway p99 {added}, upstream p99 {upstream}"),
+        ]
+    )
 
 
-def _ms(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value / 1000:.3g} s" if value >= _A_SECOND_MS else f"{value:.3g} ms"
+def _figure(tile: Figures) -> str:
+    return f"{tile['value']} {tile['unit']}".rstrip()
 
 
-def _clock(clock: Mapping[str, Any]) -> str:
-    if clock["offset_s"] is None:
-        return "clock not synced"
-    return f"clock {round(clock['offset_s'] * 1000):+d} ms ± {clock['error_s'] * 1000:.1f} ms"
-
-
-def _notices(picture: Picture) -> Iterator[str]:
-    for reason in picture["not_ready"]:
-        yield f"not ready: {_without_cause(reason, picture)}"
-    if (failing := picture["failing"]) is not None:
-        yield _failing(failing, picture["at_ms"])
-    for refused in picture["refusals"]:
-        if refused["is_grave"]:
-            yield f"{refused['words']}. {refused['advice']}"
-    for halt in picture["halts"]:
-        yield f"orders are halted for {halt['words']}; release them with: {halt['resume']}"
-        yield _halted_by(halt, picture["at_ms"])
-
-
-def _without_cause(reason: str, picture: Picture) -> str:
-    """Leave out a cause that is shown further down."""
-    causes = [picture["clock"]["trouble"], picture["journal"]["trouble"]]
-    causes += (key["disabled"] for key in picture["keys"])
-    for cause in filter(None, causes):
-        reason = reason.removesuffix(f": {cause}")
-    return reason
-
-
-def _halted_by(halt: Mapping[str, Any], at_ms: int) -> str:
-    ago = span((at_ms - halt["since_ms"]) / 1000)
-    reason = f": {halt['reason']}" if halt["reason"] else ""
-    return f"  halted {ago} ago by {halt['who']}{reason}"
-
-
-def _failing(failing: Mapping[str, Any], at_ms: int) -> str:
-    since = span((at_ms - failing["since_ms"]) / 1000)
-    cause = f"{failing['cause']} " if failing["cause"] else ""
-    attempts = f"{failing['attempts']} attempts, the last was {failing['kind']}"
-    return f"the exchange has failed for {since}: {attempts}. {cause}{failing['advice']}"
-
-
-def _key_line(key: Mapping[str, Any]) -> _Parts:
-    parts = [Text(f"Key {key['alias']}", "bold"), Text(f"next 429: {key['next_429']['words']}")]
-    if key["disabled"]:
-        parts.append(Text(f"disabled: {key['disabled']}", "bold red"))
-    if key["trouble"]:
-        parts.append(Text(key["trouble"], "bold red"))
-    if (key.get("sharing") or {}).get("degraded"):
-        parts.append(Text(f"limit not shared: {key['sharing']['degraded']}", "bold red"))
+def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
+    """Yield a key: what holds it and what waits, how full its limits are, what is known of them, its bots."""
     waiting = ", ".join(f"{count} {lane}" for lane, count in key["waiting"].items())
+    parts = [Text(f"Key {key['alias']}", "bold"), Text(f"next 429: {key['next_429']['words']}")]
     parts.append(Text(f"waiting: {waiting}", "yellow" if any(key["waiting"].values()) else ""))
-    return _Parts(parts, "  ")
+    yield _Parts(parts, "  ")
+    for use in words["uses"]:
+        yield _Use(use["ratio"], use["text"], "yellow" if use["ratio"] >= _FULL or key["pause_s"] else "blue")
+    yield _indented(words["about"])
+    if key["bots"]:
+        table = plain_table("bot", "sent/s", "share", "due", "waiting")
+        for column in table.columns:
+            column.no_wrap, column.justify = True, "left" if column.header == "bot" else "right"
+        for bot in key["bots"]:
+            share, due = (f"{bot[name]:.0%}" for name in ("share", "due"))
+            table.add_row(bot["name"], f"{bot['per_s']:.1f}", share, due, str(bot["waiting"]))
+        yield Text()
+        yield table
+    yield Text()
 
 
-def _key_use(key: Mapping[str, Any]) -> Iterator[RenderableType]:
-    for limit in key["limits"]:
-        used = limit["used_ratio"]
-        height, _, evidence = limit["words"].partition("; ")
-        yield _Use(used, height, "yellow" if used >= _FULL or key["pause_s"] else "blue")
-        foreign = "someone else seems to use this key too" if limit.get("is_foreign_use") else ""
-        for line in filter(None, ("; ".join(filter(None, (evidence, foreign))), limit.get("next_step"))):
-            yield Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False)
+def _wrong(words: Figures) -> Iterator[RenderableType]:
+    """Yield what went wrong: what it was, and below it why, and what to do, or since when it is over."""
+    if words["nothing_wrong"]:
+        yield Text(words["nothing_wrong"], style="dim")
+        return
+    yield Text("What went wrong", style="bold")
+    for line in words["wrong"]:
+        who = f" ({line['who']})" if line["who"] else ""
+        what = f"{line['what']}{who}: {line['times']}, last {line['last']}"
+        yield Text(what, style="dim" if line["is_over"] else "")
+        yield _indented(f"{line['cause']} {line['text']}".strip())
+    yield from map(Text, words["policies"])
 
 
-def _bots(key: Mapping[str, Any]) -> Table:
-    table = plain_table("bot", "sent/s", "share", "due", "waiting")
-    for column in table.columns:
-        column.no_wrap, column.justify = True, "left" if column.header == "bot" else "right"
-    for bot in key["bots"]:
-        table.add_row(
-            bot["name"],
-            f"{bot['per_s']:.1f}",
-            f"{bot['share']:.0%}",
-            f"{bot['due']:.0%}",
-            str(bot["waiting"]),
-        )
-    return table
-
-
-def _wrong(picture: Picture) -> Iterator[RenderableType]:
-    wrong = [*_troubles(picture), *_errors(picture), *_refusals(picture)]
-    if wrong:
-        yield Text("What went wrong", style="bold")
-        yield from wrong
-    else:
-        yield Text("No bot has met an error or a refusal since the start.", style="dim")
-
-
-def _troubles(picture: Picture) -> Iterator[RenderableType]:
-    """Yield what goes wrong at this moment, and is not of a reply to a bot."""
-    if picture["clock"]["trouble"]:
-        yield Text(f"clock: {picture['clock']['trouble']}", style="bold red")
-    if picture["journal"]["trouble"]:
-        yield Text(f"the journal cannot be written: {picture['journal']['trouble']}", style="bold red")
-    if lost := picture["journal"].get("lost"):
-        yield Text(lost, style="bold red")
-
-
-def _errors(picture: Picture) -> Iterator[RenderableType]:
-    for error in picture["errors"][:_MOST_ERRORS]:
-        key = f" (key {error['key']})" if error["key"] else ""
-        times = "once" if error["count"] == 1 else f"{error['count']} times, last"
-        what = f"{error['kind']}{key}: {times} {_ago(picture, error['last_ms'])}"
-        yield from _entry(picture, error, what, error["evidence"])
-
-
-def _refusals(picture: Picture) -> Iterator[RenderableType]:
-    for refused in picture["refusals"][:_MOST_ERRORS]:
-        what = f"{refused['words']}, last {_ago(picture, refused['last_ms'])}"
-        yield from _entry(picture, refused, what, "")
-    for policy in picture["policies"]:
-        if policy["by_rule"]:
-            yield Text(policy["by_rule"])
-
-
-def _entry(picture: Picture, entry: Mapping[str, Any], what: str, cause: str) -> Iterator[RenderableType]:
-    """Yield what happened, and below it why, and what to do, or when it ended."""
-    over_ms = entry["over_since_ms"]
-    yield Text(what, style="" if over_ms is None else "dim")
-    if over_ms is None:
-        parts = (cause and f"{cause}.", entry["advice"])
-    else:
-        parts = (cause and f"{cause};", f"ended {_ago(picture, over_ms)}")
-    yield Padding(Text(" ".join(filter(None, parts)), style="dim"), (0, 0, 0, 2), expand=False)
-
-
-def _ago(picture: Picture, at_ms: int) -> str:
-    return f"{span((picture['at_ms'] - at_ms) / 1000)} ago"
+def _indented(text: str) -> Padding:
+    return Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False)

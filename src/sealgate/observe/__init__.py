@@ -7,7 +7,8 @@ traffic       the totals of all requests
 recent        what happened lately: the last ten seconds, the latest requests, what went wrong
 troubles      the records of what went wrong, and when each is over
 evidence      what is known about the cause of an error
-picture       all that page and `top` show of one moment
+picture       the figures of one moment, for page, `top` and `/status.json`
+sentences     the same in words, made once for page and `top`
 request_line  the log line of a request
 redaction     blanks what looks like a secret
 

@@ -98,7 +98,7 @@ def _clock(known: Circumstances, verb: str = "is") -> str:
         return f"clock {verb} not synced"
     bound_ms = max(1, round(known.clock_error_s * 1000))
     is_fine = bound_ms <= _FINE_MS
-    return f"clock {verb} fine (±{bound_ms} ms)" if is_fine else f"clock {verb} known to ±{bound_ms} ms only"
+    return f"clock {verb} fine (±{bound_ms} ms)" if is_fine else f"clock {verb} uncertain (±{bound_ms} ms)"
 
 
 def _limit(known: Circumstances) -> str:

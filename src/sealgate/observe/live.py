@@ -18,7 +18,7 @@ from sealgate.observe.picture import TICK_S, Picture, circumstances_of
 from sealgate.observe.recent import Recent
 from sealgate.observe.redaction import redacted
 from sealgate.observe.status import Status
-from sealgate.observe.troubles import Trouble
+from sealgate.observe.troubles import Trouble, client_words
 from sealgate.orders.outcome import Outcome
 from sealgate.venues.replies import Judge, Whose, doc_link
 
@@ -68,12 +68,14 @@ class Broadcast:
 
 def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
     """Return a request as plain values. `epoch_s` plus `now` are epoch seconds."""
+    user_agent = outcome.user_agent and redacted(outcome.user_agent)
     return {
         "id": outcome.request_id,
         "at_ms": round((outcome.started + outcome.total_s + epoch_s) * 1000),
         "bot": outcome.bot or STRANGER,
         "client": outcome.client,
-        "user_agent": outcome.user_agent and redacted(outcome.user_agent),
+        "user_agent": user_agent,
+        "from": client_words(outcome.client, user_agent),
         "key": outcome.key,
         "method": outcome.method,
         "route": outcome.route,

@@ -3,58 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
 from sealgate.errors import REASONS
 from sealgate.limits.status import LimitStatus
 from sealgate.observe.evidence import Circumstances, advice, evidence
 from sealgate.observe.recent import SPAN, Failing, Recent, Tick
-from sealgate.observe.status import KeyStatus, PolicyStatus, Status, Use, forecast
+from sealgate.observe.sentences import words
+from sealgate.observe.status import KeyStatus, PolicyStatus, Status, Use, forecast, state
 from sealgate.observe.troubles import RefusalCount, Trouble
 
 TICK_S = 0.5
 _SHORT = 4  # ticks that a point of the charts looks back
-
-
-class State(StrEnum):
-    """The states, the gravest first."""
-
-    SHUTTING_DOWN = "shutting down"
-    KEY_REFUSED = "key refused"
-    NOT_READY = "not ready"
-    HALTED = "halted"
-    SIGNATURES_REFUSED = "signatures refused"
-    EXCHANGE_FAILING = "exchange failing"
-    JOURNAL_FAILING = "journal failing"
-    A_KEY_REFUSED = "a key refused"
-    CLOCK_NOT_READ = "clock not read"
-    REFUSING = "bots refused"
-    PAUSED = "paused"
-    READY = "ready"
-
-
-def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
-    """Return the gravest state of all that hold.
-
-    `is_failing`: the exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
-    """
-    keys = status.keys
-    holds = {
-        State.SHUTTING_DOWN: status.is_draining,
-        State.KEY_REFUSED: all(key.disabled for key in keys),
-        State.NOT_READY: bool(status.not_ready),
-        State.HALTED: bool(status.halts),
-        State.SIGNATURES_REFUSED: any(key.trouble for key in keys),
-        State.EXCHANGE_FAILING: is_failing,
-        State.JOURNAL_FAILING: bool(status.journal.trouble),
-        State.A_KEY_REFUSED: any(key.disabled for key in keys),
-        State.CLOCK_NOT_READ: bool(status.clock.trouble),
-        State.REFUSING: is_refusing,
-        State.PAUSED: any(key.pause_s > 0 for key in keys),
-        State.READY: True,
-    }
-    return next(one for one in State if holds[one])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +32,14 @@ class Picture:
     tasks: Callable[[], int]
 
     def document(self) -> dict[str, Any]:
-        """Return it as plain values: the status, and what the last ten seconds add to it."""
+        """Return it as plain values: the status, what the last ten seconds add to it, and `words`."""
         seconds = max(1, len(self.recent.ended())) * TICK_S
         sent = self.recent.sent()
         document = asdict(self.status)
         keys = zip(document["keys"], self.status.keys, strict=True)
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
         busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
-        return document | {
+        figures = document | {
             "state": self._state(),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks(),
@@ -92,6 +52,8 @@ class Picture:
             "refusals": [self._refusal(refusal) for refusal in self.recent.refusals()],
             "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
         }
+        orders = [doubt.terms_words for doubt in self.status.journal.doubts]
+        return figures | {"words": words(figures) | {"orders": orders}}
 
     @property
     def _failure(self) -> Failing | None:

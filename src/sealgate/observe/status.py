@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from sealgate.exchange.clock import ClockStatus
 from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
+from sealgate.machine.findings import span
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts
 from sealgate.orders.policy import Guard, words
@@ -153,6 +155,46 @@ class Status:
     tls_cert_expires_at: float | None = None
 
 
+class State(StrEnum):
+    """What is shown at the top: of all states that hold, the gravest. They are listed by gravity."""
+
+    SHUTTING_DOWN = "shutting down"
+    KEY_REFUSED = "key refused"
+    NOT_READY = "not ready"
+    HALTED = "halted"
+    SIGNATURES_REFUSED = "signatures refused"
+    EXCHANGE_FAILING = "exchange failing"
+    JOURNAL_FAILING = "journal failing"
+    A_KEY_REFUSED = "a key refused"
+    CLOCK_NOT_READ = "clock not read"
+    REFUSING = "bots refused"
+    PAUSED = "paused"
+    READY = "ready"
+
+
+def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
+    """Return the gravest state of all that hold.
+
+    `is_failing`: the exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
+    """
+    keys = status.keys
+    holds = {
+        State.SHUTTING_DOWN: status.is_draining,
+        State.KEY_REFUSED: all(key.disabled for key in keys),
+        State.NOT_READY: bool(status.not_ready),
+        State.HALTED: bool(status.halts),
+        State.SIGNATURES_REFUSED: any(key.trouble for key in keys),
+        State.EXCHANGE_FAILING: is_failing,
+        State.JOURNAL_FAILING: bool(status.journal.trouble),
+        State.A_KEY_REFUSED: any(key.disabled for key in keys),
+        State.CLOCK_NOT_READ: bool(status.clock.trouble),
+        State.REFUSING: is_refusing,
+        State.PAUSED: any(key.pause_s > 0 for key in keys),
+        State.READY: True,
+    }
+    return next(one for one in State if holds[one])
+
+
 class Use(NamedTuple):
     """One key at a moment: `used` of `n` per `window_s`, and `rate` requests per second.
 
@@ -170,10 +212,11 @@ class Use(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """Seconds to the next 429, None where none is in sight, and the same in words."""
+    """Seconds to the next 429, None where none is in sight, and the same in words and in a word or two."""
 
     in_s: float | None
     words: str
+    short: str
 
 
 def forecast(use: Use) -> Forecast:
@@ -183,15 +226,17 @@ def forecast(use: Use) -> Forecast:
     is below `n`, it is never full; else the use grows by what comes in less what leaves the window.
     """
     if use.pause_s > 0:
-        return Forecast(None, f"paused for {use.pause_s:.1f} s more")
+        return Forecast(None, f"paused for {use.pause_s:.1f} s more", "paused")
     if use.spent_s > 0:
-        return Forecast(None, f"held off: the exchange says nothing is left for {use.spent_s:.1f} s")
+        return Forecast(
+            None, f"held off: the exchange says nothing is left for {use.spent_s:.1f} s", "held off"
+        )
     if use.n is None:
-        return Forecast(None, "no limit known yet")
+        return Forecast(None, "no limit known yet", "\u2013")
     if use.waiting:
-        return Forecast(None, "held off: requests wait instead")
+        return Forecast(None, "held off: requests wait instead", "held off")
     growth = use.rate - use.used / use.window_s
     if use.rate * use.window_s < use.n * _FULL or growth <= 0:
-        return Forecast(None, "not at this pace")
+        return Forecast(None, "not at this pace", "none")
     in_s = max(0.0, use.n - use.used) / growth
-    return Forecast(in_s, f"in about {in_s:.0f} s at this pace")
+    return Forecast(in_s, f"in about {in_s:.0f} s at this pace", f"≈ {span(round(in_s))}")

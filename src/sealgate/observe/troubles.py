@@ -117,8 +117,10 @@ class RefusalCount:
         count = f"{self.refused}" if is_stranger else f"{self.refused} of {self.asked}"
         is_one = (self.refused if is_stranger else self.asked) == 1
         client = client_words(self.client, self.user_agent)
-        who = f" ({'' if is_one else 'the last: '}{client})" if client else ""
-        return f"{self.bot}: {count} {what}{'' if is_one else 's'} refused: {self.reason}{who}"
+        who = f"; {'' if is_one else 'the last: '}{client}" if client else ""
+        return (
+            f"{self.bot}: {count} {what}{'' if is_one else 's'} refused by the gateway ({self.reason}{who})"
+        )
 
 
 def client_words(client: str | None, user_agent: str | None) -> str:

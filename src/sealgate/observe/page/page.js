@@ -1,14 +1,12 @@
 // The live page: it keeps five minutes of points and shows the newest picture, which `stream.js` brings.
 import { clockChart, latencyChart, limitChart } from "./charts.js";
-import { doubts, errors, notices } from "./lists.js";
-import { el, keyHead, keySide, tiles } from "./parts.js";
+import { doubts, notices, wrong } from "./lists.js";
+import { el, keyHead, keySide, tile } from "./parts.js";
 import { inspect } from "./requests.js";
 import { listen } from "./stream.js";
-import { countOf, span } from "./words.js";
 
 const MOST_POINTS = 600;
 const IDLE = "Nothing was sent in the last five minutes.";
-const MOODS = { ready: "good", paused: "warn", "clock not read": "warn", "bots refused": "warn", "shutting down": "warn" };
 const byId = (id) => document.getElementById(id);
 
 const view = { points: [], now: null, stream: "connecting", isFrozen: false };
@@ -39,20 +37,20 @@ function draw() {
   if (view.now === null || view.isFrozen) return;
   const { now, points } = view;
   byId("where").textContent = now.base_url;
-  byId("tiles").replaceChildren(...tiles(now));
-  now.keys.forEach((key) => drawKey(key, points));
+  byId("tiles").replaceChildren(...now.words.tiles.map(tile));
+  now.keys.forEach((key, at) => drawKey(key, now.words.keys[at], points));
   latency(points);
   clock(points);
-  byId("errors").replaceChildren(...errors(now));
+  byId("errors").replaceChildren(...wrong(now.words));
   byId("doubts-card").hidden = now.journal.in_doubt === 0;
-  byId("doubts").replaceChildren(...doubts(now.journal));
-  byId("foot").textContent = `Sealgate ${now.version}, up ${span(now.uptime_s)}, ${countOf(now.connections, "connection", "connections")} of bots. Charts show the last five minutes.`;
+  byId("doubts").replaceChildren(...doubts(now.journal, now.words));
+  byId("foot").textContent = `${now.words.foot} Charts show the last five minutes.`;
 }
 
-function drawKey(key, points) {
+function drawKey(key, words, points) {
   const { head, legend: lines, over, side, show } = card(key.alias);
   const isLimited = key.limits.length > 0;
-  head.replaceChildren(...keyHead(key));
+  head.replaceChildren(...keyHead(key.alias, words));
   side.replaceChildren(...keySide(key));
   lines.replaceChildren(...legend(isLimited));
   over.textContent = isLimited || points.some((point) => point.keys[key.alias]?.[3]) ? "" : IDLE;
@@ -62,14 +60,14 @@ function drawKey(key, points) {
 function chip() {
   const { now, stream, isFrozen } = view;
   const isLive = stream === "live" && now !== null;
-  byId("state").className = `chip ${isLive ? (MOODS[now.state] ?? "bad") : "warn"}`;
+  byId("state").className = `chip ${isLive ? now.words.mood : "warn"}`;
   byId("state").textContent = isLive ? (isFrozen ? "frozen" : now.state) : stream;
 }
 
 byId("freeze").addEventListener("click", ({ currentTarget: button }) => {
   view.isFrozen = !view.isFrozen;
   button.setAttribute("aria-pressed", String(view.isFrozen));
-  button.textContent = view.isFrozen ? "Go on" : "Freeze";
+  button.textContent = view.isFrozen ? "Unfreeze" : "Freeze";
   draw();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);

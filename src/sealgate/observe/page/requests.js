@@ -1,6 +1,6 @@
 // The latest requests. They are asked for only while the list is open, and stand still while somebody looks at them.
-import { el } from "./parts.js";
-import { countOf, ms, strangerWords } from "./words.js";
+import { el, labelled, timeOf } from "./parts.js";
+import { ms, number } from "./words.js";
 
 const EVERY_MS = 1000;
 // How long an answer may take; the next question waits for it.
@@ -24,8 +24,8 @@ export function inspect(isFrozen) {
   }
 
   function say(count) {
-    const shown = all.length ? `${count} of the latest ${countOf(all.length, "request", "requests")}` : "";
-    byId("held").textContent = isHeld() ? `${shown}, held${isPressed() || isFrozen() ? "" : " while you look"}` : shown;
+    const shown = all.length ? `${count} of the latest ${all.length === 1 ? "request" : `${number(all.length)} requests`}` : "";
+    byId("held").textContent = isHeld() ? `${shown}, frozen${isPressed() || isFrozen() ? "" : " while you look"}` : shown;
   }
 
   async function ask() {
@@ -46,7 +46,7 @@ export function inspect(isFrozen) {
   for (const event of ["pointerenter", "pointerleave", "focus", "blur"]) list.addEventListener(event, () => setTimeout(() => say(shown())));
   hold.addEventListener("click", () => {
     hold.setAttribute("aria-pressed", String(!isPressed()));
-    hold.textContent = isPressed() ? "Go on" : "Hold";
+    hold.textContent = isPressed() ? "Unfreeze" : "Freeze";
     say(shown());
   });
   box.addEventListener("toggle", ask);
@@ -68,26 +68,19 @@ function table(rows) {
   return el("table", "", el("thead", "", head), el("tbody", "", ...rows.map(row)));
 }
 
-function row({ at_ms: at, bot, client, user_agent: agent, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
+function row({ at_ms: at, bot, from, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
   const request = el("td", "request", el("code", "", `${method} ${route}`));
   request.title = id;
   return el(
     "tr",
     "",
-    el("td", "dim", new Date(at).toLocaleTimeString("en-GB")),
-    el("td", "", bot, ...(client ? [el("div", "dim client", strangerWords({ client, user_agent: agent }))] : [])),
+    el("td", "dim", timeOf(at)),
+    el("td", "", bot, ...(from ? [el("div", "dim client", from)] : [])),
     el("td", "number", status),
     el("td", outcome, outcome),
     request,
-    labelled("wait", ms(wait)),
-    labelled("attempts", attempts),
+    labelled("wait", ms(wait), "number more"),
+    labelled("attempts", attempts, "number more"),
     el("td", "more", ...(reason ? [el("code", "", reason)] : [])),
   );
-}
-
-/** A cell that says what it is where the table has no head: on a phone. */
-function labelled(label, text) {
-  const cell = el("td", "number more", text);
-  cell.dataset.label = label;
-  return cell;
 }

@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers of charts and tables as people read them; all else comes in words from the gateway.
 
 export const number = (value, digits = 0) =>
   value === null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
@@ -13,22 +13,6 @@ export function ms(value) {
   return `${number(value, size < 1 ? 2 : size < 10 ? 1 : 0)} ms`;
 }
 
-export function signed(value) {
-  const text = ms(value).replace("-", "");
-  return /[1-9]/.test(text) ? `${value > 0 ? "+" : "−"}${text}` : text;
-}
-
-/** Seconds as the largest unit that fits. */
-export function span(seconds) {
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
-    if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
-  }
-  return `${Math.max(0, Math.round(seconds))} s`;
-}
-
-/** A window, to three digits where it is short: 0.815 s is not 1 s. */
-export const seconds = (window) => (window < 60 ? `${Number(window.toPrecision(3))} s` : span(window));
-
 /** Epoch seconds as the time of day; with seconds where they are not 0. */
 export const clock = (seconds) =>
   new Date(seconds * 1000).toLocaleTimeString("en-GB", {
@@ -36,8 +20,3 @@ export const clock = (seconds) =>
     minute: "2-digit",
     ...(seconds % 60 && { second: "2-digit" }),
   });
-
-export const countOf = (count, one, many) => `${count} ${count === 1 ? one : many}`;
-
-/** A stranger: its program, as it calls itself, and where it is. */
-export const strangerWords = ({ client, user_agent: agent }) => [agent, client].filter(Boolean).join(", ");

@@ -1,0 +1,306 @@
+"""The picture of a moment as people read it, made once for the live page and for `sealgate top`.
+
+Everything here follows from the figures of the same picture. Times of day are UTC, as in the log. What stands
+in backquotes is to be typed.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sealgate.config.names import STRANGER
+from sealgate.machine.findings import sentence, span
+from sealgate.observe.status import State
+from sealgate.observe.troubles import client_words
+
+Figures = Mapping[str, Any]
+Notice = tuple[str, str]  # mood and text
+
+GOOD, CALM, WARN, BAD = "good", "calm", "warn", "bad"
+_MOODS = {
+    State.READY: GOOD,
+    State.PAUSED: WARN,
+    State.CLOCK_NOT_READ: WARN,
+    State.REFUSING: WARN,
+    State.SHUTTING_DOWN: WARN,
+}
+_ALMOST_FULL = 0.95
+_MOST_LINES = 16
+_SOON_S = 7 * 86_400
+_A_DAY_MS = 86_400_000
+_TIMES, _DASH, _MINUS = "\u00d7", "\u2013", "\u2212"
+_JOURNAL = "the journal cannot be written"
+_NO_DIGITS_MS, _ONE_DIGIT_S = 10, 100  # from where so many digits are enough
+
+
+def words(now: Figures) -> dict[str, Any]:
+    """Return all texts of a picture; `keys` has those of each key, in the order of the figures."""
+    count = now["journal"]["in_doubt"]
+    wrong = sorted([*_errors(now), *_refusals(now)], key=lambda line: -line["last_ms"])[:_MOST_LINES]
+    policies = [policy["by_rule"] for policy in now["policies"] if policy["by_rule"]]
+    return {
+        "mood": _MOODS.get(now["state"], BAD),
+        "notices": [{"mood": mood, "text": text} for mood, text in _notices(now)],
+        "tiles": [tile._asdict() for tile in _tiles(now)],
+        "keys": [_key(key) for key in now["keys"]],
+        "wrong": wrong,
+        "policies": policies,
+        "nothing_wrong": "" if wrong or policies else "No bot has met an error or a refusal since the start.",
+        "doubts": _doubts(count) if count else "",
+        "foot": f"Sealgate {now['version']}, up {span(now['uptime_s'])}, "
+        f"{_count(now['connections'], 'bot connection')}.",
+    }
+
+
+# Notices: what people must know or do.
+
+
+def _notices(now: Figures) -> Iterator[Notice]:
+    """Yield the notices, the gravest first."""
+    yield from _why_not_served(now)
+    yield from _what_is_stopped(now)
+    yield from _what_the_journal_says(now["journal"])
+    if now["requests"] == 0 and not now["not_ready"]:
+        text = "Point a bot at the gateway's address instead of the exchange's, and leave out the signing."
+        yield CALM, f"No bot has sent a request yet. {text}"
+
+
+def _why_not_served(now: Figures) -> Iterator[Notice]:
+    # 1. What makes the gateway not ready, except what has a notice of its own.
+    own = (_JOURNAL, *(f"the key {key['alias']} is disabled" for key in now["keys"]))
+    for reason in now["not_ready"]:
+        if not reason.startswith(own):
+            yield BAD, f"Not ready: {reason}"
+    # 2. An exchange that fails. The gateway keeps trying, unless something of its own stops it.
+    if failing := now["failing"]:
+        since = _moment(now, failing["since_ms"])
+        attempts = f"{_count(failing['attempts'], 'attempt')}, the last with {failing['kind']}"
+        goes_on = "" if now["not_ready"] or now["halts"] else "Requests are still accepted, and sent."
+        rest = (failing["cause"], failing["advice"], goes_on)
+        text = " ".join(filter(None, rest))
+        yield BAD, f"The exchange has been failing since {since}: {attempts}. {text}"
+    # 3. A clock that cannot be read, if that is all.
+    elif (trouble := now["clock"]["trouble"]) and not any(
+        one.startswith("clock ") for one in now["not_ready"]
+    ):
+        age_s = now["clock"]["age_s"]
+        signed = f" Requests are signed by the last reading, which is {span(age_s)} old." if age_s else ""
+        yield WARN, f"The exchange's time cannot be read: {trouble}.{signed}"
+
+
+def _what_is_stopped(now: Figures) -> Iterator[Notice]:
+    for halt in now["halts"]:
+        # The reason stands last, so that a backquote in it changes nothing else.
+        reason = f". Reason: {halt['reason']}" if halt["reason"] else ""
+        since = f"since {_moment(now, halt['since_ms'])}, by {halt['who']}"
+        lift = f"Reads and cancels pass. Lift the halt with: `{halt['resume']}`"
+        yield BAD, f"Orders are halted for {halt['words']} {since}. {lift}{reason}"
+    for key in now["keys"]:
+        name, sharing = f"Key {key['alias']}", key["sharing"]
+        if key["disabled"]:
+            yield BAD, f"{name} is disabled: {key['disabled']}. The gateway tries it again by itself."
+        if key["trouble"]:
+            yield BAD, f"{name}: {key['trouble']}. {key['trouble_advice']}"
+        if sharing and sharing["degraded"]:
+            share = f"a cautious share of it (1 of {_count(sharing['replicas'], 'gateway')})"
+            use = f"Until it is again, this gateway uses {share}."
+            yield BAD, f"The limit of key {key['alias']} is not shared: {sharing['degraded']}. {use}"
+        left_s = math.inf if key["expires_at"] is None else key["expires_at"] - now["at_ms"] / 1000
+        if left_s < _SOON_S:
+            end = f"expires in {span(left_s)}" if left_s > 0 else "has expired"
+            yield BAD, f"{name} {end}: make a new one in the app."
+    for one in now["refusals"]:
+        if one["is_grave"]:
+            yield WARN, f"{one['words']}, since {_moment(now, one['first_ms'])}. {one['advice']}"
+
+
+def _what_the_journal_says(journal: Figures) -> Iterator[Notice]:
+    if journal["trouble"]:
+        refusing = "Orders are refused until it can; reads and cancels pass."
+        effect = refusing if journal["is_refusing"] else "Orders are sent without a record."
+        yield BAD, f"{_JOURNAL.capitalize()}: {journal['trouble']}. {effect}"
+    if journal["lost"]:
+        do = "If you did not remove it, stop the gateway, put the file back, and find out who did."
+        yield BAD, f"{journal['lost']}. {do}"
+
+
+# Tiles: the figures at a glance.
+
+
+class Tile(NamedTuple):
+    """A figure with its name, and with what explains it."""
+
+    name: str
+    value: str
+    unit: str
+    more: str
+    mood: str = ""
+
+
+def _tiles(now: Figures) -> Iterator[Tile]:
+    keys, clock, in_doubt = now["keys"], now["clock"], now["journal"]["in_doubt"]
+    fullest = max(keys, key=lambda key: -1.0 if (limit := _fullest(key)) is None else limit["used_ratio"])
+    limit, is_one_of_many = _fullest(fullest), len(keys) > 1
+    # 1. The fullest limit; while none is known, what is sent.
+    if limit is None:
+        name = f"Sent with {fullest['alias']}" if is_one_of_many else "Sent"
+        yield Tile(name, number(fullest["sent_per_s"], 1), "/s", "to the exchange")
+    else:
+        name = f"Limit of {fullest['alias']}" if is_one_of_many else "Limit used"
+        more = f"{number(fullest['used'])} of {number(limit['n'])} per {_window(limit['window_s'])}"
+        mood = WARN if limit["used_ratio"] >= _ALMOST_FULL else ""
+        yield Tile(name, percent(limit["used_ratio"]), "", more, mood)
+    # 2. The next 429; after one, what is left of the pause.
+    coming = fullest["next_429"]
+    if pause_s := max(key["pause_s"] for key in keys):
+        yield Tile("Paused", span(math.ceil(pause_s)), "", "left, after a 429", WARN)
+    elif coming["in_s"] is not None:
+        yield Tile("Next 429", coming["short"], "", "at this pace", WARN)
+    else:
+        yield Tile("Next 429", coming["short"], "", coming["words"].removeprefix(f"{coming['short']}: "))
+    # 3. The rest.
+    waiting = sum(sum(key["waiting"].values()) for key in keys)
+    under_way = f"of {_count(now['inflight'], 'request')} under way"
+    yield Tile("Waiting", number(waiting), "", under_way, WARN if waiting else "")
+    so_far = f"{number(now['requests'])} in {span(now['uptime_s'])}"
+    yield Tile("Requests", number(now["requests_per_s"], 1), "/s", so_far)
+    if clock["offset_s"] is None:
+        yield Tile("Clock", _DASH, "", "not synced yet", BAD)
+    else:
+        more = f"± {ms(clock['error_s'] * 1000)}, {span(clock['age_s'])} old"
+        mood = WARN if clock["trouble"] else ""
+        yield Tile("Clock", signed_ms(clock["offset_s"] * 1000), "", more, mood)
+    yield Tile("In doubt", number(in_doubt), "", *(("look them up", BAD) if in_doubt else ("no order",)))
+
+
+def _fullest(key: Figures) -> Figures | None:
+    limit: Figures | None = max(key["limits"], key=lambda limit: limit["used_ratio"], default=None)
+    return limit
+
+
+# Keys.
+
+
+def _key(key: Figures) -> dict[str, Any]:
+    """Return what holds a key now, and what is known of it; `uses` are its limits, with height and use."""
+    state = ""
+    if key["pause_s"] > 0:
+        state = f"paused, {number(key['pause_s'], 1)} s left"
+    elif key["spent_s"] > 0:
+        state = f"the exchange says nothing is left for {number(key['spent_s'], 1)} s"
+    about = []
+    for limit in key["limits"]:
+        about += [limit["words"], limit["is_foreign_use"] and "someone else seems to use this key too"]
+        about.append(limit["next_step"])
+    if not key["limits"]:
+        about.append("limit not known yet: it is learned from 429s")
+    if key["at_a_time"] is not None:
+        about.append(f"at most {key['at_a_time']} at a time")
+    if (sharing := key["sharing"]) and not sharing["degraded"]:
+        others = sharing["replicas"] > 1
+        about.append(
+            f"shared by {sharing['replicas']} gateways" if others else "shared, no other gateway yet"
+        )
+    uses = [
+        {"ratio": one["used_ratio"], "text": f"{percent(one['used_ratio'])} of {one['words'].split('; ')[0]}"}
+        for one in key["limits"]
+    ]
+    return {"state": state, "about": "; ".join(filter(None, about)), "uses": uses}
+
+
+# What went wrong.
+
+
+def _errors(now: Figures) -> Iterator[dict[str, Any]]:
+    for error in now["errors"]:
+        key = f"key {error['key']}" if error["key"] else ""
+        last_by = f"last by {error['bot']}" if error["bot"] else ""
+        who = ", ".join(filter(None, (key, last_by)))
+        yield _line(now, error, who, f"{number(error['count'])}{_TIMES}")
+
+
+def _refusals(now: Figures) -> Iterator[dict[str, Any]]:
+    for one in now["refusals"]:
+        is_stranger, refused = one["bot"] == STRANGER, number(one["refused"])
+        times = f"{refused}{_TIMES}" if is_stranger else f"{refused} of {number(one['asked'])}"
+        who = f"refused by the gateway: {one['bot']}, {one['lane'] + 's' if one['lane'] else 'any request'}"
+        client = client_words(one["client"], one["user_agent"])
+        yield _line(now, one, f"{who}; the last: {client}" if client else who, times)
+
+
+def _line(now: Figures, one: Figures, who: str, times: str) -> dict[str, Any]:
+    """Return a line; `text` is what to do, or since when it is over. `kind` is null for a refusal."""
+    over_ms, evidence = one["over_since_ms"], one.get("evidence")
+    return {
+        "kind": one.get("kind"),
+        "what": one.get("kind") or one["reason"],
+        "who": who,
+        "times": times,
+        "last_ms": one["last_ms"],
+        "last": _ago(now, one["last_ms"]),
+        "cause": sentence(evidence) if evidence else "",
+        "text": one["advice"] if over_ms is None else f"Resolved at {_time(now, over_ms)}.",
+        "is_over": over_ms is not None,
+    }
+
+
+def _doubts(count: int) -> str:
+    """Return what to do about the orders in doubt."""
+    known = f"{_count(count, 'order')} {'has' if count == 1 else 'have'} no known result."
+    look = "Look up each at the exchange, then run: `sealgate orders --settle REQUEST`."
+    return f"{known} {look} The fence is the exchange's time after which it no longer admits the order."
+
+
+# Times and numbers.
+
+
+def _ago(now: Figures, at_ms: int) -> str:
+    return f"{span((now['at_ms'] - at_ms) / 1000)} ago"
+
+
+def _moment(now: Figures, at_ms: int) -> str:
+    """Return "12:00:05 UTC, 3 min ago"."""
+    return f"{_time(now, at_ms)}, {_ago(now, at_ms)}"
+
+
+def _time(now: Figures, at_ms: int) -> str:
+    """Return "12:00:05 UTC", with the date if that was more than a day ago."""
+    date = "%Y-%m-%d " if now["at_ms"] - at_ms > _A_DAY_MS else ""
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):{date}%H:%M:%S} UTC"
+
+
+def _count(count: int, one: str) -> str:
+    return f"{count:,} {one if count == 1 else one + 's'}"
+
+
+def number(value: float, digits: int = 0) -> str:
+    """Return a number with at most so many digits after the point."""
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if digits else text
+
+
+def percent(part: float) -> str:
+    """Return a part of one in percent."""
+    return f"{part:.0%}".replace("%", " %")
+
+
+def ms(value: float) -> str:
+    """Return milliseconds with as many digits as matter; long times in seconds."""
+    size = abs(value)
+    if size >= _NO_DIGITS_MS * 1000:
+        return f"{number(value / 1000, 1 if size < _ONE_DIGIT_S * 1000 else 0)} s"
+    return f"{number(value, 2 if size < 1 else 1 if size < _NO_DIGITS_MS else 0)} ms"
+
+
+def signed_ms(value: float) -> str:
+    """Return milliseconds with their sign, which nothing has none of."""
+    text = ms(abs(value))
+    if not any(digit in text for digit in "123456789"):
+        return text
+    return f"{'+' if value > 0 else _MINUS}{text}"
+
+
+def _window(seconds: float) -> str:
+    """Return a window to three digits if it is short: 0.815 s is not 1 s."""
+    return f"{seconds:.3g} s" if seconds <= 60 else span(seconds)  # noqa: PLR2004 - a minute

@@ -1,0 +1,381 @@
+"""The texts of a picture, as the live page and `sealgate top` show them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from observe.test_picture import (
+    KEY,
+    LATE,
+    MINUTE,
+    NOW,
+    REFUSED,
+    SECOND,
+    SENT,
+    STATUS,
+    WALL,
+    down,
+    picture,
+    recent,
+)
+from rig.outcome import changed
+from rig.verdicts import upstream_error
+from sealgate.limits.status import LimitStatus, SharingStatus
+from sealgate.observe.sentences import ms, signed_ms
+from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
+from sealgate.orders.doubts import Doubt, JournalStatus
+from sealgate.orders.halts import Halt, Halts, Origin, Scope
+from sealgate.orders.outcome import Outcome
+
+DISK, NO_WAY = "disk full", "connection refused"
+WALL_MS = round(WALL * 1000)  # 13:33:20 UTC
+
+
+def words(status: Status = STATUS, *outcomes: Outcome, at: float = NOW) -> dict[str, Any]:
+    document: dict[str, Any] = picture(status=status, recent=recent(*(outcomes or (SENT,)), at=at)).document()
+    found: dict[str, Any] = document["words"]
+    return found
+
+
+def notices(status: Status = STATUS, *outcomes: Outcome) -> list[str]:
+    return [f"{one['mood']}: {one['text']}" for one in words(status, *outcomes)["notices"]]
+
+
+def of_key(**changes: Any) -> Status:
+    return replace(STATUS, keys=(replace(KEY, **changes),))
+
+
+def of_clock(**changes: Any) -> Status:
+    return replace(STATUS, clock=replace(STATUS.clock, **changes))
+
+
+def of_journal(**changes: Any) -> Status:
+    return replace(STATUS, journal=replace(STATUS.journal, **changes))
+
+
+NO_CLOCK = {"offset_s": None, "error_s": None, "age_s": None, "trouble": NO_WAY}
+HALT = Halt(Scope("grid"), WALL_MS - 5000, Origin(1000, 7, "the desk `called`"))
+OLD_HALT = Halt(Scope(), WALL_MS - 3 * 86_400_000)
+PASS = "Reads and cancels pass. Lift the halt with:"
+
+NOTICES: dict[str, tuple[Status, list[str]]] = {
+    "all is well": (STATUS, []),
+    "not ready": (
+        replace(of_clock(**NO_CLOCK), not_ready=(f"clock not synced: {NO_WAY}",)),
+        [f"bad: Not ready: clock not synced: {NO_WAY}"],
+    ),
+    "a clock": (
+        of_clock(trouble=NO_WAY),
+        [
+            (
+                f"warn: The exchange's time cannot be read: {NO_WAY}. "
+                "Requests are signed by the last reading, which is 3 s old."
+            )
+        ],
+    ),
+    "a clock that was never read": (
+        of_clock(**NO_CLOCK),
+        [f"warn: The exchange's time cannot be read: {NO_WAY}."],
+    ),
+    "halts": (
+        replace(STATUS, halts=halt_status(Halts(HALT, OLD_HALT))),
+        [
+            (
+                "bad: Orders are halted for bot grid since 14:13:15 UTC, 5 s ago, by user 1000, process 7. "
+                f"{PASS} `sealgate resume --bot grid`. Reason: the desk `called`"
+            ),
+            (
+                "bad: Orders are halted for all bots since 2026-09-18 14:13:20 UTC, 3 d ago, by an unknown "
+                f"user. {PASS} `sealgate resume`"
+            ),
+        ],
+    ),
+    "a disabled key": (
+        replace(of_key(disabled="it is invalid"), not_ready=("the key main is disabled: it is invalid",)),
+        ["bad: Key main is disabled: it is invalid. The gateway tries it again by itself."],
+    ),
+    "a key in trouble": (
+        of_key(trouble="the exchange refused its last 9 signatures", trouble_advice="Check the secret."),
+        ["bad: Key main: the exchange refused its last 9 signatures. Check the secret."],
+    ),
+    "a limit that is not shared": (
+        of_key(sharing=SharingStatus(3, is_leader=False, degraded="Redis is away")),
+        [
+            (
+                "bad: The limit of key main is not shared: Redis is away. Until it is again, this gateway "
+                "uses a cautious share of it (1 of 3 gateways)."
+            )
+        ],
+    ),
+    "a key that expires": (
+        of_key(expires_at=WALL + 2.4 * 86_400),
+        ["bad: Key main expires in 2 d: make a new one in the app."],
+    ),
+    "a key that has expired": (
+        of_key(expires_at=WALL - 1),
+        ["bad: Key main has expired: make a new one in the app."],
+    ),
+    "a key that expires much later": (of_key(expires_at=WALL + 8 * 86_400), []),
+    "no journal": (
+        replace(
+            of_journal(trouble=DISK, is_refusing=True),
+            not_ready=(f"the journal cannot be written: {DISK}",),
+        ),
+        [
+            (
+                f"bad: The journal cannot be written: {DISK}. "
+                "Orders are refused until it can; reads and cancels pass."
+            )
+        ],
+    ),
+    "a journal that is not needed": (
+        of_journal(trouble=DISK),
+        [f"bad: The journal cannot be written: {DISK}. Orders are sent without a record."],
+    ),
+    "a lost journal": (
+        of_journal(lost="j.db was missing"),
+        [
+            (
+                "bad: j.db was missing. If you did not remove it, stop the gateway, put the file back, and "
+                "find out who did."
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "texts"), NOTICES.values(), ids=NOTICES)
+def test_what_people_must_know(status: Status, texts: list[str]) -> None:
+    assert notices(status) == texts
+
+
+def test_a_bot_most_of_whose_requests_are_refused_is_a_notice() -> None:
+    (notice,) = notices(STATUS, *[LATE] * 3)
+    refused = "watcher: 3 of 3 reads refused by the gateway (deadline_exceeded)"
+    assert notice.startswith(f"warn: {refused}, since 14:13:20 UTC, 0 s ago. ")
+    assert notices(STATUS, LATE, SENT) == []
+
+
+def test_an_exchange_that_fails_hides_the_clock_and_is_still_tried_unless_orders_are_halted() -> None:
+    failing = (
+        "bad: The exchange has been failing since 14:12:50 UTC, 30 s ago: 4 attempts, the last with lost. "
+    )
+    (notice,) = notices(of_clock(trouble=NO_WAY), down())
+    assert notice.startswith(f"{failing}the reply was cut short ")
+    assert notice.endswith(" Requests are still accepted, and sent.")
+    failed, _ = notices(replace(STATUS, halts=halt_status(Halts(HALT))), down())
+    assert failed.startswith(failing)
+    assert "still accepted" not in failed
+
+
+def test_a_gateway_that_no_bot_has_used_says_how_unless_it_is_not_ready() -> None:
+    def texts(status: Status) -> list[str]:
+        document = picture(status=status, recent=recent()).document()
+        return [one["text"] for one in document["words"]["notices"]]
+
+    (text,) = texts(STATUS)
+    assert text.startswith("No bot has sent a request yet. Point a bot at the gateway's address")
+    assert texts(replace(STATUS, not_ready=("shutting down",))) == ["Not ready: shutting down"]
+
+
+def tiles(status: Status = STATUS, *outcomes: Outcome) -> dict[str, str]:
+    found = words(status, *outcomes)["tiles"]
+    return {
+        one["name"]: " ".join(filter(None, (one["value"], one["unit"], f"({one['more']})", one["mood"])))
+        for one in found
+    }
+
+
+def test_the_figures_at_a_glance() -> None:
+    assert tiles() == {
+        "Limit used": "80 % (960 of 1,200 per 60 s)",
+        "Next 429": "none (not at this pace)",
+        "Waiting": "0 (of 0 requests under way)",
+        "Requests": "2 /s (1 in 60 s)",
+        "Clock": "−250 ms (± 2 ms, 3 s old)",  # noqa: RUF001 - a minus
+        "In doubt": "0 (no order)",
+    }
+
+
+def limited(**changes: Any) -> LimitStatus:
+    return replace(SECOND, **changes)
+
+
+TILES: dict[str, tuple[Status, str, str]] = {
+    "almost full": (of_key(limits=(limited(used_ratio=0.95),)), "Limit used", "95 % (19 of 20 per 1 s) warn"),
+    "a short window": (
+        of_key(limits=(limited(n=4.0, window_s=0.8149),)),
+        "Limit used",
+        "50 % (2 of 4 per 0.815 s)",
+    ),
+    "a long window": (
+        of_key(limits=(limited(window_s=600.0),)),
+        "Limit used",
+        "50 % (10 of 20 per 10 min)",
+    ),
+    "no limit": (of_key(limits=()), "Sent", "2 /s (to the exchange)"),
+    "no limit to meet": (of_key(limits=()), "Next 429", "– (no limit known yet)"),  # noqa: RUF001
+    "the fullest of many": (
+        replace(STATUS, keys=(replace(KEY, alias="alt", limits=()), KEY)),
+        "Limit of main",
+        "80 % (960 of 1,200 per 60 s)",
+    ),
+    "none of many": (
+        replace(STATUS, keys=tuple(replace(KEY, alias=name, limits=()) for name in ("a", "b"))),
+        "Sent with a",
+        "0 /s (to the exchange)",
+    ),
+    "a pause": (of_key(pause_s=41.7), "Paused", "42 s (left, after a 429) warn"),
+    "soon": (
+        of_key(limits=(limited(n=2.0, used_ratio=0.0),)),
+        "Next 429",
+        "≈ 1 s (at this pace) warn",
+    ),
+    "waits": (of_key(waiting={"order": 4}), "Next 429", "held off (requests wait instead)"),
+    "waiting": (of_key(waiting={"order": 4}), "Waiting", "4 (of 0 requests under way) warn"),
+    "a clock in trouble": (of_clock(trouble=NO_WAY), "Clock", "−250 ms (± 2 ms, 3 s old) warn"),  # noqa: RUF001
+    "no clock": (of_clock(**NO_CLOCK), "Clock", "– (not synced yet) bad"),  # noqa: RUF001
+    "doubts": (of_journal(in_doubt=7), "In doubt", "7 (look them up) bad"),
+}
+
+
+@pytest.mark.parametrize(("status", "name", "text"), TILES.values(), ids=TILES)
+def test_a_figure_with_what_explains_it(status: Status, name: str, text: str) -> None:
+    assert tiles(status)[name] == text
+
+
+KEYS: dict[str, tuple[KeyStatus, str, str]] = {
+    "paused": (replace(KEY, limits=(SECOND,), pause_s=41.72), "paused, 41.7 s left", "about 20 per 1 s"),
+    "spent": (
+        replace(KEY, limits=(SECOND,), spent_s=7.3),
+        "the exchange says nothing is left for 7.3 s",
+        "about 20 per 1 s",
+    ),
+    "not limited": (replace(KEY, limits=()), "", "limit not known yet: it is learned from 429s"),
+    "several limits": (
+        replace(KEY, limits=(replace(SECOND, next_step="next: 21 per 1 s"), MINUTE), at_a_time=3),
+        "",
+        (
+            "about 20 per 1 s; next: 21 per 1 s; about 1200 per 1 min; someone else seems to use this key "
+            "too; at most 3 at a time"
+        ),
+    ),
+    "shared": (
+        replace(KEY, limits=(SECOND,), sharing=SharingStatus(2, is_leader=True, degraded=None)),
+        "",
+        "about 20 per 1 s; shared by 2 gateways",
+    ),
+    "alone": (
+        replace(KEY, limits=(SECOND,), sharing=SharingStatus(1, is_leader=True, degraded=None)),
+        "",
+        "about 20 per 1 s; shared, no other gateway yet",
+    ),
+}
+
+
+@pytest.mark.parametrize(("key", "state", "about"), KEYS.values(), ids=KEYS)
+def test_what_holds_a_key_and_what_is_known_of_it(key: KeyStatus, state: str, about: str) -> None:
+    (found,) = words(replace(STATUS, keys=(key,)))["keys"]
+    assert (found["state"], found["about"]) == (state, about)
+
+
+def test_the_use_of_a_limit_is_told_without_its_evidence() -> None:
+    limit = replace(SECOND, words="20 to 21 per 1 s, from 2 refusals; last 48 s ago")
+    (found,) = words(of_key(limits=(limit,)))["keys"]
+    assert found["uses"] == [{"ratio": 0.5, "text": "50 % of 20 to 21 per 1 s, from 2 refusals"}]
+
+
+def test_what_went_wrong_the_latest_first() -> None:
+    lost = changed(SENT, bot=None, key=None, upstream_errors=(upstream_error("lost", NOW - 1),))
+    stranger = changed(
+        LATE, bot=None, lane=None, reason="host_refused", client="192.0.2.7", user_agent="curl/8.5.0"
+    )
+    refusals, errors = recent(LATE, stranger, at=NOW - 90), (REFUSED, lost)
+    refusals.take(errors, NOW)
+    found = picture(recent=refusals).document()["words"]["wrong"]
+    assert [(one["kind"], one["what"], one["who"], one["times"], one["last"]) for one in found] == [
+        ("lost", "lost", "", "1×", "1 s ago"),  # noqa: RUF001
+        ("key_invalid", "key_invalid", "key main, last by grid", "1×", "2 s ago"),  # noqa: RUF001
+        (None, "deadline_exceeded", "refused by the gateway: watcher, reads", "1 of 1", "2 min ago"),
+        (
+            None,
+            "host_refused",
+            "refused by the gateway: stranger, any request; the last: curl/8.5.0, 192.0.2.7",
+            "1×",  # noqa: RUF001
+            "2 min ago",
+        ),
+    ]
+    assert [one["is_over"] for one in found] == [False, False, False, True]
+    assert found[1]["cause"].startswith("It has not been accepted since the start: most likely")
+    assert found[3]["text"] == "Resolved at 14:11:50 UTC."
+
+
+def test_where_nothing_went_wrong_it_says_so() -> None:
+    assert words()["nothing_wrong"] == "No bot has met an error or a refusal since the start."
+    assert words(STATUS, REFUSED)["nothing_wrong"] == ""
+    policy = PolicyStatus("grid", "may", is_observing=False, refusals={"symbols": 1})
+    found = words(replace(STATUS, policies=(policy,)))
+    assert (found["nothing_wrong"], found["policies"]) == ("", ["grid's policy has refused: 1 by symbols"])
+
+
+def test_orders_in_doubt_with_their_terms() -> None:
+    doubt = Doubt(
+        id="1",
+        request_id="mine",
+        bot="grid",
+        key="main",
+        method="POST",
+        route="/order",
+        target="/v1/trade/order",
+        idempotency_key=None,
+        timestamp_ms=1,
+        fence_ms=2,
+        attempts=1,
+        sent_ms=1,
+        symbol="BTC",
+        side="buy",
+        size="0.1",
+        price="65000",
+        client_id="c1",
+    )
+    found = words(replace(STATUS, journal=JournalStatus(1, (doubt,), None, is_refusing=False)))
+    assert found["doubts"].startswith(
+        "1 order has no known result. Look up each at the exchange, then run: `s"
+    )
+    assert found["orders"] == ["buy 0.1 BTC at 65000 as c1"]
+    assert words(of_journal(in_doubt=2))["doubts"].startswith("2 orders have no known result.")
+    assert words()["doubts"] == ""
+
+
+def test_what_runs_since_when() -> None:
+    assert words(replace(STATUS, connections=1))["foot"] == "Sealgate 1.0, up 60 s, 1 bot connection."
+    assert words()["mood"] == "good"
+    assert words(replace(STATUS, is_draining=True))["mood"] == "warn"
+    assert words(replace(STATUS, not_ready=("no",)))["mood"] == "bad"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0 ms"),
+        (0.314, "0.31 ms"),
+        (0.3, "0.3 ms"),
+        (9.96, "10 ms"),
+        (999.4, "999 ms"),
+        (9_999.0, "9,999 ms"),
+        (10_048.0, "10 s"),
+        (99_940.0, "99.9 s"),
+        (3_600_000.0, "3,600 s"),
+    ],
+)
+def test_milliseconds_have_as_many_digits_as_matter(value: float, text: str) -> None:
+    assert ms(value) == text
+
+
+def test_an_offset_of_nothing_has_no_sign() -> None:
+    assert [signed_ms(value) for value in (-0.003, 1500.0, -0.5)] == [
+        "0 ms",
+        "+1,500 ms",
+        "−0.5 ms",  # noqa: RUF001 - a minus
+    ]
