@@ -47,7 +47,7 @@ COMPILED = (
     "limits/sent_log.py",
     "limits/throttle.py",
     "limits/wait_queue.py",
-    "cluster/member_pacer.py",
+    "cluster/relay.py",
     "request/bots.py",
     "exchange/kept_clock.py",
     "machine/alarm.py",

@@ -9,7 +9,6 @@ import pytest
 from rig.redis_group import RedisGroup
 from sealgate.cluster.leader import LISTENS_S
 from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, HeartbeatReply, Member, TooMuchError
-from sealgate.cluster.member_pacer import MemberPacer
 from sealgate.cluster.messages import (
     Completion,
     Grant,
@@ -22,16 +21,15 @@ from sealgate.cluster.messages import (
 )
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import PacerSettings
-from sealgate.limits.status import SharingStatus
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.status import PacerStatus, SharingStatus
 from sealgate.venues.routes import Lane
 
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
 
 
 def member_of(name: str) -> Member:
-    settings = PacerSettings()
-    return Member(MemberPacer(settings, lambda: 0.5, name), lambda: 0.5)
+    return Member(Pacer(PacerSettings(), lambda: 0.5), name, lambda: 0.5)
 
 
 class Room:
@@ -63,6 +61,10 @@ def room() -> Room:
     for now, name in enumerate("abba"):
         room.heartbeat(name, 100.0 + now / 10)
     return room
+
+
+def shown(member: Member) -> PacerStatus:
+    return member.relay.shown(member.pacer.status(101.0), 101.0)
 
 
 def claim(name: str) -> Claim:
@@ -123,12 +125,11 @@ def test_what_a_leader_told_itself_waits_to_be_settled(room: Room) -> None:
 
 
 def test_the_leader_shows_what_it_learned_of_the_whole(room: Room) -> None:
-    leader = room.members["a"].pacer.leader
+    leader = room.members["a"].relay.leader
     assert leader is not None
     leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
-    pacer = room.members["a"].pacer
-    assert [limit.n for limit in pacer.status(101.0).limits] == [20.0]
-    assert pacer.known() == leader.pacer.limits
+    assert [limit.n for limit in shown(room.members["a"]).limits] == [20.0]
+    assert room.members["a"].relay.limits() == leader.pacer.limits
 
 
 def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
@@ -137,8 +138,8 @@ def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
     assert b.heartbeat_at(101.0) == 101.0
     room.heartbeat("b", 101.0)
     assert a.pacer.is_paused(104.9)
-    assert a.pacer.leader is not None
-    assert a.pacer.leader.pacer.is_paused(104.9)
+    assert a.relay.leader is not None
+    assert a.relay.leader.pacer.is_paused(104.9)
     assert b.heartbeat_at(101.0) > 101.0
     assert room.heartbeat("a", 102.0).pause_s == pytest.approx(3.0)
 
@@ -166,8 +167,8 @@ def test_a_new_leader_keeps_to_the_pause_that_it_knew_of() -> None:
     member = member_of("me")
     member.pacer.hold(5.0)
     member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.0)
-    assert member.pacer.leader is not None
-    assert member.pacer.leader.pacer.is_paused(4.9)
+    assert member.relay.leader is not None
+    assert member.relay.leader.pacer.is_paused(4.9)
 
 
 def test_who_leads_nobody_else_opens_at_once() -> None:
@@ -187,19 +188,19 @@ def test_the_leader_visits_for_each_beat(room: Room) -> None:
 
 def test_credits_that_nobody_needed_go_back_with_the_next_visit(room: Room) -> None:
     b = room.members["b"]
-    b.pacer.take_grant(Grant(credits=["+1"]), 101.0)
+    b.relay.take_grant(Grant(credits=["+1"]), 101.0)
     assert b.heartbeat_at(101.0) <= 102.0
-    assert json.loads(b.heartbeat(102.0).note)["note"][2] == ["+1"]
+    assert json.loads(b.heartbeat(102.0).note)["note"] == {"gone": ["+1"]}
 
 
 def test_a_member_that_comes_later_is_shown_what_the_leader_shows(room: Room) -> None:
-    leader = room.members["a"].pacer.leader
+    leader = room.members["a"].relay.leader
     assert leader is not None
     leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
     room.heartbeat("a", 101.0)
     later = room.members["c"] = member_of("c")
     room.heartbeat("c", 101.1)
-    assert [limit.n for limit in later.pacer.status(101.1).limits] == [20.0]
+    assert [limit.n for limit in shown(later).limits] == [20.0]
 
 
 def test_how_many_share_is_counted_at_each_visit(room: Room) -> None:
@@ -211,13 +212,13 @@ def test_how_many_share_is_counted_at_each_visit(room: Room) -> None:
 @pytest.mark.parametrize("becomes", ["alone", "a member"])
 def test_who_led_goes_on_with_what_it_learned(room: Room, becomes: str) -> None:
     a = room.members["a"]
-    assert a.pacer.leader is not None
-    a.pacer.leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
+    assert a.relay.leader is not None
+    a.relay.leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
     if becomes == "alone":
         a.failed("gone", 101.0)
     else:
         a.acknowledged(HeartbeatReply("b", room.group.epoch + 1, 0.0, 2), 101.0)
-    assert [limit.n for limit in a.pacer.known()] == [20.0]
+    assert [limit.n for limit in a.relay.limits()] == [20.0]
 
 
 def test_a_leader_that_is_silent_is_looked_for_and_followed_by_the_next(room: Room) -> None:
@@ -226,19 +227,19 @@ def test_a_leader_that_is_silent_is_looked_for_and_followed_by_the_next(room: Ro
     assert at <= 100.3 + 2.0
     room.heartbeat("b", 104.0)
     assert b.status().is_leader
-    assert b.pacer.leader is not None
-    assert b.pacer.leader.look_at == 104.0 + LISTENS_S
+    assert b.relay.leader is not None
+    assert b.relay.leader.look_at == 104.0 + LISTENS_S
     room.heartbeat("a", 104.1)
     assert not room.members["a"].is_leader
 
 
 def test_a_member_that_was_gone_too_long_is_forgotten_by_the_leader(room: Room) -> None:
     a = room.members["a"]
-    assert a.pacer.leader is not None
+    assert a.relay.leader is not None
     for now in range(101, 109):
         room.heartbeat("a", float(now))
-    assert a.pacer.leader is not None
-    assert a.pacer.leader.members() == ("a",)
+    assert a.relay.leader is not None
+    assert a.relay.leader.members() == ("a",)
     assert a.replicas == 1
 
 
@@ -249,7 +250,7 @@ def test_without_redis_it_goes_alone_and_tries_again_soon(room: Room) -> None:
         assert member.status().degraded == "gone"
         assert not member.is_leader
         assert member.heartbeat_at(101.0) == 101.25
-        assert not member.pacer.is_shared
+        assert not member.relay.is_shared
         member.failed("still gone", 101.3)
         assert member.status().degraded == "still gone"
         assert member.replicas == 2
@@ -260,29 +261,29 @@ def test_back_at_an_empty_redis_the_new_leader_listens_first(room: Room) -> None
         member.failed("gone", 101.0)
     room.group = RedisGroup(room._tell)
     room.heartbeat("b", 101.3)
-    leader = room.members["b"].pacer.leader
+    leader = room.members["b"].relay.leader
     assert leader is not None
     assert leader.look_at == 101.3 + LISTENS_S
 
 
 def test_a_leader_that_lost_its_way_to_redis_begins_anew(room: Room) -> None:
-    before = room.members["a"].pacer.leader
+    before = room.members["a"].relay.leader
     room.members["a"].failed("gone", 101.0)
     epoch = room.group.epoch
     room.heartbeat("a", 101.1)
     assert room.group.epoch > epoch
-    assert room.members["a"].pacer.leader is not before
+    assert room.members["a"].relay.leader is not before
     assert room.members["b"].heartbeat_at(101.1) == 101.1  # it has heard of the new epoch
 
 
 def test_limits_go_from_leader_to_leader(room: Room) -> None:
-    leader = room.members["a"].pacer.leader
+    leader = room.members["a"].relay.leader
     assert leader is not None
     leader.pacer.believe([Limit(20.0, 1.0, 20.0, seen=2, last_seen=99.0)])
     room.heartbeat("a", 101.0)
     room.members["a"].failed("gone", 101.1)
     room.heartbeat("b", 103.0)
-    next_leader = room.members["b"].pacer.leader
+    next_leader = room.members["b"].relay.leader
     assert next_leader is not None
     assert [(limit.n, limit.window) for limit in next_leader.pacer.limits] == [(20.0, 1.0)]
 
@@ -290,11 +291,11 @@ def test_limits_go_from_leader_to_leader(room: Room) -> None:
 def test_what_is_said_to_a_leader_before_it_knows_that_it_is_one_is_kept() -> None:
     member = member_of("late")
     member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
-    member.receive(json.dumps({"from": "m", "epoch": 9, "note": [True, [], [], [], [], [], 3]}), 1.0)
+    member.receive(json.dumps({"sender": "m", "epoch": 9, "note": {"is_new": True, "wants": 3}}), 1.0)
     assert member.heartbeat_at(1.0) == 1.0
     member.acknowledged(HeartbeatReply("late", 9, 0.0, 1), 1.1)
-    assert member.pacer.leader is not None
-    assert member.pacer.leader.members() == ("m",)
+    assert member.relay.leader is not None
+    assert member.relay.leader.members() == ("m",)
 
 
 def test_what_is_said_of_an_epoch_that_a_visit_does_not_find_is_dropped() -> None:
@@ -306,8 +307,8 @@ def test_what_is_said_of_an_epoch_that_a_visit_does_not_find_is_dropped() -> Non
         member.heartbeat(1.0)
         member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
     member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.1)
-    assert member.pacer.leader is not None
-    assert member.pacer.leader.members() == ()
+    assert member.relay.leader is not None
+    assert member.relay.leader.members() == ()
 
 
 def test_what_was_said_since_the_visit_is_kept_for_the_next() -> None:
@@ -319,8 +320,8 @@ def test_what_was_said_since_the_visit_is_kept_for_the_next() -> None:
     assert member.heartbeat_at(1.0) == 1.0
     member.heartbeat(1.0)
     member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.1)
-    assert member.pacer.leader is not None
-    assert member.pacer.leader.members() == ("m",)
+    assert member.relay.leader is not None
+    assert member.relay.leader.members() == ("m",)
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
@@ -340,7 +341,7 @@ def test_more_than_gateways_have_to_say_is_not_kept(size: int) -> None:
 
 
 def test_a_beat_that_makes_no_sense_holds_up_only_those_whom_its_writer_leads() -> None:
-    strange = '{"beat":{}}'
+    strange = '{"limit":{"limits":0}}'
     with pytest.raises(MessageError):
         member_of("me").acknowledged(HeartbeatReply("other", 5, 0.0, 2, strange), 1.0)
     with pytest.raises(MessageError):
@@ -367,11 +368,11 @@ def test_what_comes_from_an_old_epoch_is_void(room: Room) -> None:
 def test_what_it_is_not_meant_for_changes_nothing(room: Room) -> None:
     a, b = room.members["a"], room.members["b"]
     epoch = room.group.epoch
-    b.receive(json.dumps({"from": "m", "epoch": epoch, "note": [True, [], [], [], [], [], 0]}), 101.0)
+    b.receive(json.dumps({"sender": "m", "epoch": epoch, "note": {"is_new": True}}), 101.0)
     a.receive(write_announcement(SharedLimit((Limit(1.0, 1.0, 1.0),)), epoch, 101.0), 101.0)
     b.receive(json.dumps({"epoch": epoch}), 101.0)
     assert not b.is_leader
-    assert a.pacer.known() == []
+    assert a.relay.limits() == []
 
 
 def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
@@ -385,7 +386,7 @@ def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
 def test_alone_from_the_start_it_knows_of_one_replica() -> None:
     member = member_of("alone")
     member.failed("no Redis", 1.0)
-    member.pacer.know(SharedLimit())
+    member.relay.know(SharedLimit())
     assert member.replicas == 1
 
 
@@ -412,8 +413,8 @@ def test_a_pause_that_was_told_is_not_told_again_after_a_shorter_one(room: Room)
 
 
 def test_requests_at_a_time_are_shown_by_all(room: Room) -> None:
-    leader = room.members["a"].pacer.leader
+    leader = room.members["a"].relay.leader
     assert leader is not None
     leader.pacer.believe([], at_a_time=4)
     room.heartbeat("a", 101.0)
-    assert [member.pacer.status(101.0).at_a_time for member in room.members.values()] == [4, 4]
+    assert [shown(member).at_a_time for member in room.members.values()] == [4, 4]

@@ -1,9 +1,8 @@
-"""Notes, grants and limits: what is written is read again, and infinite times have a place in JSON."""
+"""Notes, grants and limits: what is written is read again, and nothing else is a message."""
 
 import json
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,22 +11,21 @@ from hypothesis import strategies as st
 from sealgate.cluster.messages import (
     Completion,
     Grant,
+    Message,
     MessageError,
     Note,
     RejectedClaim,
     SharedLimit,
-    read_grant,
     read_message,
-    read_note,
-    read_shared,
     shares,
+    write_announcement,
     write_grant,
     write_note,
-    write_shared,
 )
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.limits.quotas import Quota
+from sealgate.limits.status import LimitStatus
 from sealgate.venues.routes import Lane
 
 numbers = st.integers(0, 1000).map(float)
@@ -66,43 +64,62 @@ notes = st.builds(
 
 @given(notes, numbers, numbers)
 def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: float) -> None:
+    note.sent = [(name, min(at, here)) for name, at in note.sent]
     note.completed = [
         one._replace(sent_at=min(one.sent_at, here), at=min(one.at, here)) for one in note.completed
     ]
-    message = json.loads(write_note(note, "me", 7, here))
-    assert (message["from"], message["epoch"]) == ("me", 7)
+    message = read_message(write_note(note, "me", 7, here), there)
+    assert (message.sender, message.epoch) == ("me", 7)
     later_s = there - here
     note.waits = [replace(claim, give_up_at=claim.give_up_at + later_s) for claim in note.waits]
     note.sent = [(name, at + later_s) for name, at in note.sent]
     note.completed = [
         Completion(name, reply, sent + later_s, at + later_s) for name, reply, sent, at in note.completed
     ]
-    assert read_note(message["note"], there) == note
+    assert message.note == note
 
 
 CLAIM = ["1", "bot", "order", 5.0, 1.0, 1.0, False, False]
-OVER: list[Any] = ["1", "accepted", None, 1.0, False, [], 0.5, 0.1]
 
 
-@pytest.mark.parametrize(
-    ("over", "waits"),
-    [
-        pytest.param([], [[*CLAIM[:5], "9", *CLAIM[6:]]], id="a cost that is text"),
-        pytest.param([], [[*CLAIM[:5], 0, *CLAIM[6:]]], id="no cost"),
-        pytest.param([], [[*CLAIM[:4], -1.0, *CLAIM[5:]]], id="a weight below 0"),
-        pytest.param([], [[*CLAIM[:4], 0, *CLAIM[5:]]], id="no weight"),
-        pytest.param([], [[*CLAIM[:4], 1e999, *CLAIM[5:]]], id="a weight without end"),
-        pytest.param([], [[*CLAIM[:5], 1e999, *CLAIM[6:]]], id="a cost without end"),
-        pytest.param([], [[CLAIM[0], None, *CLAIM[2:]]], id="no bot"),
-        pytest.param([], [CLAIM[:5]], id="too short"),
-        pytest.param([], [[*CLAIM[:3], 10**400, *CLAIM[4:]]], id="too far"),
-        pytest.param([[*OVER[:4], [[0, 1.0, None, None, ""]], *OVER[5:]]], [], id="a quota of nothing"),
-        pytest.param([[*OVER[:4], [[1, 0, None, None, ""]], *OVER[5:]]], [], id="a quota in no time"),
-    ],
-)
-def test_a_note_that_makes_no_sense_is_none(over: list[Any], waits: list[Any]) -> None:
+def with_claim(at: int, value: object) -> dict[str, object]:
+    return {"waits": [[*CLAIM[:at], value, *CLAIM[at + 1 :]]]}
+
+
+def with_reply(*columns: object) -> dict[str, object]:
+    return {"completed": [["1", [*columns], 0.5, 0.1]]}
+
+
+STRANGE_NOTES: dict[str, object] = {
+    "a cost that is text": with_claim(5, "9"),
+    "no cost": with_claim(5, 0),
+    "a weight below 0": with_claim(4, -1.0),
+    "no weight": with_claim(4, 0),
+    "a weight without end": with_claim(4, math.inf),
+    "a cost without end": with_claim(5, math.inf),
+    "a deadline that is no number": with_claim(3, math.nan),
+    "a deadline that is too far": with_claim(3, 10**400),
+    "no bot": with_claim(1, None),
+    "a bot whose name ends the line": with_claim(1, "b\nc"),
+    "no lane": with_claim(2, "fast"),
+    "a name without end": with_claim(0, "x" * 2000),
+    "too short": {"waits": [CLAIM[:5]]},
+    "no reply": {"completed": [["1", None, 0.5, 0.1]]},
+    "a fate of another version": with_reply("late", None, 1.0, False, []),
+    "a resolution below 0": with_reply("accepted", None, -1.0, False, []),
+    "a quota of nothing": with_reply("accepted", None, 1.0, False, [[0, 1.0, None, None, ""]]),
+    "a quota in no time": with_reply("accepted", None, 1.0, False, [[1, 0, None, None, ""]]),
+    "names that are none": {"gone": [1]},
+    "a wish that is none": {"wants": 0.5},
+    "a truth that is none": {"is_new": 0},
+    "no object": [],
+}
+
+
+@pytest.mark.parametrize("note", STRANGE_NOTES.values(), ids=STRANGE_NOTES)
+def test_a_note_that_makes_no_sense_is_none(note: object) -> None:
     with pytest.raises(MessageError):
-        read_note([False, [], [], [], over, waits, 0], 100.0)
+        read_message(json.dumps({"sender": "a", "note": note}), 100.0)
 
 
 STRANGE: dict[str, bytes] = {
@@ -112,30 +129,25 @@ STRANGE: dict[str, bytes] = {
     "deep": b"[" * 100_000,
     "an epoch that is text": b'{"epoch":"1"}',
     "an epoch below 0": b'{"epoch":-1}',
+    "an epoch that no float holds": b'{"epoch":9007199254740992}',
     "a truth value for an epoch": b'{"epoch":true}',
     "a pause without end": b'{"pause":Infinity}',
     "a pause that is no number": b'{"pause":NaN}',
     "a pause of many digits": b'{"pause":1' + b"0" * 400 + b"}",
     "a pause of years": b'{"pause":63072000}',
     "a pause before now": b'{"pause":-1}',
-    "nobody's note": b'{"from":5,"note":[false,[],[],[],[],[],0]}',
-    "a sender in two words": b'{"from":"a b","note":[false,[],[],[],[],[],0]}',
-    "a sender without end": b'{"from":"' + b"x" * 2000 + b'","note":[false,[],[],[],[],[],0]}',
-    "a note that is none": b'{"from":"a","note":{}}',
-    "names that are none": b'{"from":"a","note":[false,[],[1],[],[],[],0]}',
-    "a wish that is none": b'{"from":"a","note":[false,[],[],[],[],[],0.5]}',
-    "a truth that is none": b'{"from":"a","note":[0,[],[],[],[],[],0]}',
-    "a grant of another version": b'{"grant":[["a"],[]]}',
-    "a grant of names that are none": b'{"grant":[[["a"]],[],[]]}',
-    "a refusal for no reason": b'{"grant":[[],[],[["a","x","y",null]]]}',
+    "nobody's note": b'{"sender":5,"note":{}}',
+    "a sender in two words": b'{"sender":"a b","note":{}}',
+    "a sender without end": b'{"sender":"' + b"x" * 2000 + b'","note":{}}',
+    "a grant of another version": b'{"grant":[["a"],[],[]]}',
+    "a grant of names that are none": b'{"grant":{"go":[["a"]]}}',
+    "a refusal for no reason": b'{"grant":{"rejected":[["a","x","y",null]]}}',
     "a refusal in words that move a terminal's cursor": (
-        b'{"grant":[[],[],[["a","deadline_exceeded","\\u001b[2J",null]]]}'
+        b'{"grant":{"rejected":[["a","deadline_exceeded","\\u001b[2J",null]]}}'
     ),
-    "a bot whose name ends the line": (
-        b'{"from":"a","note":[false,[],[],[],[],[["1","b\\nc","order",5.0,1.0,1.0,false,false]],0]}'
-    ),
-    "an announcement that is none": b'{"beat":{}}',
-    "an announcement of limits that are none": b'{"beat":{"limits":[{}],"statuses":[],"at_a_time":null}}',
+    "an announcement that is none": b'{"limit":[]}',
+    "an announcement of limits that are none": b'{"limit":{"limits":[{}]}}',
+    "an announcement of what is no limit": b'{"limit":{"limits":[1]}}',
 }
 
 
@@ -147,23 +159,41 @@ def test_a_message_that_makes_no_sense_is_none(raw: bytes) -> None:
 
 @pytest.mark.parametrize("pause_s", [0.0, 3.0, 366 * 86_400.0])
 def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
-    assert read_message(json.dumps({"pause": pause_s}), 0.0).pause_s == pause_s
+    assert read_message(json.dumps({"pause": pause_s}), 0.0).pause == pause_s
 
 
 def test_nothing_ended_in_the_future() -> None:
-    [completion] = read_note([False, [], [], [], [[*OVER[:-2], -1e9, -1e9]], [], 0], 100.0).completed
-    assert (completion.sent_at, completion.at) == (100.0, 100.0)
+    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, []], -1e9, -1e9]]}}
+    note = read_message(json.dumps(plain), 100.0).note
+    assert note is not None
+    assert [(one.sent_at, one.at) for one in note.completed] == [(100.0, 100.0)]
+
+
+SHOWN = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=None, next_step=""
+)
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"n": 0}, {"n": math.inf}, {"window": 0.0}, {"window": -1.0}, {"window": math.inf}, {"n": "20"}],
+    ("part", "change"),
+    [
+        ("limits", {"n": 0}),
+        ("limits", {"n": math.inf}),
+        ("limits", {"window": 0.0}),
+        ("limits", {"window": -1.0}),
+        ("limits", {"n": "20"}),
+        ("statuses", {"n": 0.0}),
+        ("statuses", {"high": math.inf}),
+        ("statuses", {"words": "\x1b[2J"}),
+        ("statuses", {"words": "x" * 2000}),
+    ],
 )
-def test_a_limit_that_makes_no_sense_is_none(change: dict[str, Any]) -> None:
-    plain = write_shared(SharedLimit((Limit(20.0, 1.0, 20.0),)), 100.0)
-    plain["limits"][0] |= change
+def test_a_limit_that_makes_no_sense_is_none(part: str, change: dict[str, object]) -> None:
+    shared = SharedLimit((Limit(20.0, 1.0, 20.0),), (SHOWN,))
+    plain = json.loads(write_announcement(shared, 3, 100.0))
+    plain["limit"][part][0] |= change
     with pytest.raises(MessageError):
-        read_shared(plain, 100.0)
+        read_message(json.dumps(plain), 100.0)
 
 
 def test_only_a_note_that_says_something_is_true() -> None:
@@ -175,14 +205,17 @@ def test_only_a_note_that_says_something_is_true() -> None:
 def test_a_grant_is_read_as_it_was_written() -> None:
     rejected = RejectedClaim("c", "deadline_exceeded", "The queue is longer than you can wait.", 2.5)
     grant = Grant(["a", "b"], ["+1"], [rejected, rejected._replace(retry_after_s=None)])
-    assert read_grant(json.loads(write_grant(grant, 3))["grant"]) == grant
+    assert read_message(write_grant(grant, 3), 0.0) == Message(3, grant=grant)
 
 
 def test_limits_are_handed_over_with_what_was_searched() -> None:
     searched = Limit(19.0, 1.0, 18.5, 21.0, seen=3, last_seen=90.0, is_held=True, rest_s=40.0)
     published = Limit(1.0, 60.0, 1 / 60, 1 / 60, most=1 / 60)
-    plain = json.loads(json.dumps(write_shared(SharedLimit((searched, published)), 100.0)))
-    first, second = read_shared(plain, 1000.0).limits
+    written = write_announcement(SharedLimit((searched, published), (SHOWN,), 4), 3, 100.0)
+    limit = read_message(written, 1000.0).limit
+    assert limit is not None
+    assert (limit.statuses, limit.at_a_time) == ((SHOWN,), 4)
+    first, second = limit.limits
     assert (first.n, first.window, first.low, first.high) == (19.0, 1.0, 18.5, 21.0)
     assert (first.last_seen, first.is_held, first.rest_s, first.most) == (990.0, True, 40.0, math.inf)
     assert first.next_at > 1000.0

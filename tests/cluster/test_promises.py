@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from rig.compiled import IS_COMPILED
 from sealgate.cluster.leader import Leader
-from sealgate.cluster.member_pacer import MemberPacer
 from sealgate.cluster.messages import Completion, Grant, Note, SharedLimit
+from sealgate.cluster.relay import LeaderRelay
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.limits.pacer import Pacer, PacerSettings
@@ -46,9 +46,9 @@ class PacerPromises(RuleBasedStateMachine):
         self.since_a_read = 0.0  # the cost that others took from the line
         self.latest_read = 1.0  # its cost
         self.was_limited = False
-        self.pacer: Pacer | MemberPacer = self.made()
+        self.pacer = self.made()
 
-    def made(self) -> Pacer | MemberPacer:
+    def made(self) -> Pacer:
         return Pacer(PacerSettings(queue=6, known=(Quota(2, 1.0),)), lambda: 0.5)
 
     def obey(self) -> None:
@@ -197,13 +197,12 @@ class PacerPromises(RuleBasedStateMachine):
 class MemberPromises(PacerPromises):
     """The same beside a leader: messages come late, in any order or never, and leads come and go."""
 
-    pacer: MemberPacer
-
-    def made(self) -> MemberPacer:
+    def made(self) -> Pacer:
         self.leader = self.new_leader()
         self.grants: list[Grant] = []
-        pacer = MemberPacer(PacerSettings(queue=6), lambda: 0.5, "me")
-        pacer.share(self.now)
+        pacer = Pacer(PacerSettings(queue=6), lambda: 0.5)
+        self.relay = LeaderRelay(pacer, "me")
+        self.relay.share(self.now)
         return pacer
 
     def account(self, claim: Claim) -> None:
@@ -220,22 +219,22 @@ class MemberPromises(PacerPromises):
     def a_leader_begins(self, replicas: int, leads: bool) -> None:
         self.leader = self.new_leader()
         self.grants.clear()
-        self.pacer.know(SharedLimit((Limit(2.0, 1.0, 2.0),), replicas=replicas))
-        self.pacer.leader = self.leader if leads else None
-        self.pacer.share(self.now)
+        self.relay.know(SharedLimit((Limit(2.0, 1.0, 2.0),), replicas=replicas))
+        self.relay.leader = self.leader if leads else None
+        self.relay.share(self.now)
         self.obey()
 
     @rule()
     def redis_goes_away(self) -> None:
-        self.pacer.go_alone(self.now)
-        self.pacer.leader = None
+        self.relay.go_alone(self.now)
+        self.relay.leader = None
         self.obey()
 
-    @precondition(lambda self: self.pacer.is_shared)
+    @precondition(lambda self: self.relay.is_shared)
     @rule()
     def the_leader_hears_and_answers(self) -> None:
-        self.pacer.return_credits(self.now)
-        self.leader.receive("me", self.pacer.outbox.take(), self.now)
+        self.relay.return_credits(self.now)
+        self.leader.receive("me", self.relay.take_note(), self.now)
         self.leader.advance(self.now)
         self.grants.append(self.leader.take_grant("me"))
 
@@ -249,36 +248,36 @@ class MemberPromises(PacerPromises):
             over = Completion(name, LimitReply(Fate.ACCEPTED), self.now, self.now)
             self.leader.receive("other", Note(completed=[over]), self.now)
 
-    @precondition(lambda self: self.pacer.is_shared and self.grants)
+    @precondition(lambda self: self.relay.is_shared and self.grants)
     @rule(number=which, arrives=st.booleans())
     def a_grant_arrives_or_is_lost(self, number: int, arrives: bool) -> None:
         grant = self.grants.pop(number % len(self.grants))
         if arrives:
-            self.pacer.take_grant(grant, self.now)
+            self.relay.take_grant(grant, self.now)
             self.obey()
 
-    @precondition(lambda self: self.pacer.is_shared and self.waiting)
+    @precondition(lambda self: self.relay.is_shared and self.waiting)
     @rule(number=which, late_s=st.sampled_from([-0.01, 0.0, 1.0]))
     def a_grant_takes_effect_at_the_end_of_a_deadline(self, number: int, late_s: float) -> None:
         claim = [*self.waiting.values()][number % len(self.waiting)]
-        self.pacer.take_grant(Grant(go=[claim.id]), self.now)
+        self.relay.take_grant(Grant(go=[claim.id]), self.now)
         self.now = max(self.now, claim.give_up_at + late_s)
         self.obey()
 
-    @precondition(lambda self: self.pacer.is_shared)
+    @precondition(lambda self: self.relay.is_shared)
     @rule(back=st.lists(st.integers(0, 4), max_size=3))
     def whatever_is_granted(self, back: Iterable[int]) -> None:
         """Grant one that is gone, one that is under way, or one twice."""
-        self.pacer.take_grant(Grant(go=[str(self.count - number) for number in back]), self.now)
+        self.relay.take_grant(Grant(go=[str(self.count - number) for number in back]), self.now)
         self.obey()
 
     def teardown(self) -> None:
         super().teardown()
-        if self.pacer.is_shared:
+        if self.relay.is_shared:
             for _ in range(2):  # credits that were granted meanwhile go back
                 self.the_leader_hears_and_answers()
                 for grant in self.grants:
-                    self.pacer.take_grant(grant, self.now)
+                    self.relay.take_grant(grant, self.now)
                 self.grants.clear()
                 self.now += 100.0
                 self.obey()

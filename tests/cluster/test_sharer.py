@@ -15,10 +15,9 @@ from exchange.test_kept_clock import HandHost
 from rig.wire import PATIENCE_S
 from sealgate.cluster import redis_group as sharer_module
 from sealgate.cluster.member import Heartbeat, HeartbeatReply, Member, TooMuchError
-from sealgate.cluster.member_pacer import MemberPacer
 from sealgate.cluster.messages import MessageError
 from sealgate.cluster.redis_group import Sharer
-from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.scheduler import RateScheduler
 
 GONE = RedisConnectionError("redis://:s3cret@localhost")
@@ -93,9 +92,9 @@ class Scene:
     def __init__(self, *script: Step) -> None:
         host = Ticking()
         self.redis = Redis(script)
-        pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
+        pacer = Pacer(PacerSettings(), lambda: 0.0)
         scheduler = RateScheduler(pacer, host)
-        self.member = member = Member(pacer, lambda: 0.0)
+        self.member = member = Member(pacer, "me", lambda: 0.0)
         group: Any = self.redis
         self.sharer = scheduler.sharing = Sharer("main", member, group, scheduler, host)
 
@@ -144,7 +143,7 @@ async def test_who_is_stopped_takes_leave_and_goes_alone() -> None:
     one = Scene([LEADS])
     await one.run()
     assert one.redis.left == [None]
-    assert one.sharer.status().degraded == "the gateway has stopped sharing"
+    assert one.member.status().degraded == "the gateway has stopped sharing"
 
 
 async def test_a_leave_that_fails_keeps_nobody() -> None:
@@ -201,7 +200,7 @@ async def test_a_fault_of_the_program_is_not_put_down_to_redis(where: str) -> No
         async with asyncio.timeout(PATIENCE_S):
             await one.sharer.run()
     assert [line["event"] for line in logs if line["event"] != "limit_shared"] == []
-    assert one.sharer.status().degraded == "the gateway has stopped sharing"
+    assert one.member.status().degraded == "the gateway has stopped sharing"
 
 
 async def test_a_cancellation_that_the_client_forgot_is_obeyed() -> None:

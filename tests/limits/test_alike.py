@@ -37,7 +37,7 @@ def test_the_first_whose_turn_comes_takes_the_others_along() -> None:
         assert paced.enter(claim, 0.0) is None
     assert went(paced, 1.5) == (["1"], [("2", "1"), ("3", "1")])
     assert went(paced, 3.0) == (["other"], [])
-    assert not paced.depth
+    assert paced.waiting() == ()
 
 
 def test_a_bot_that_floods_does_not_hold_up_the_reads_of_others() -> None:
@@ -123,7 +123,7 @@ def test_at_three_times_the_limit_pollers_are_served_three_times_what_is_sent_fo
             sent[claim.lane] += 1
             served[claim.lane] += 1
         served[Lane.READ] += len(release.shared)
-    asked = served[Lane.READ] + refused[Lane.READ] + paced.depth
+    asked = served[Lane.READ] + refused[Lane.READ] + len(paced.waiting())
     assert served[Lane.READ] >= 3 * sent[Lane.READ] > 0, (sent, served, refused, asked)
     assert not refused[Lane.READ]
     assert sent.total() >= 0.97 * LIMIT * 60

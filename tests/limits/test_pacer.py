@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from limits.test_status import kept
-from sealgate.limits import OTHERS, READS, Limit
+from sealgate.limits import OTHERS, READS, Limit, memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.quotas import Quota
@@ -402,7 +402,7 @@ def test_a_limit_learned_shows_in_words_and_survives_a_restart() -> None:
     (limit,) = desk.pacer.status(2.1).limits
     assert limit.words == "20 per 1 s, from 1 refusal; last 1 s ago"
     assert limit.used_ratio < 0.06
-    kept = json.loads(json.dumps(desk.pacer.snapshot(2.0)))
+    kept = json.loads(json.dumps(memory.snapshot(desk.pacer.limits, 2.0)))
     other = Desk()
     other.pacer.restore(kept, 0.0)
     assert len(other.send(0.0, 30)) == 16

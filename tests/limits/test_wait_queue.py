@@ -17,7 +17,7 @@ def served(line: WaitQueue, count: int, *, is_probing: bool = False) -> list[Cla
     heads = []
     for _ in range(count):
         head = next(line.heads())
-        line.take(head, 0.0, is_probing=is_probing)
+        line.send_head(head, 0.0, is_probing=is_probing)
         heads.append(head)
     return heads
 
@@ -184,9 +184,9 @@ def test_those_of_higher_lanes_that_will_come_are_counted_by_those_of_late(
     line = WaitQueue()
     for index in range(gone):
         line.add(claim(str(index)))
-        line.take(claim(str(index)), 20.0, is_probing=False)
+        line.send_head(claim(str(index)), 20.0, is_probing=False)
     line.add(claim("r", READ, "c"))
-    line.take(claim("r", READ, "c"), 20.0, is_probing=False)
+    line.send_head(claim("r", READ, "c"), 20.0, is_probing=False)
     line.add(claim("o"))
     assert line.cost_ahead(claim("x", READ, "b"), 25.0, 1.0) == pytest.approx(expected)
 

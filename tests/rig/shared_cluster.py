@@ -14,9 +14,8 @@ from functools import partial
 from rig.limits_world import Answer, Job
 from rig.redis_group import RedisGroup
 from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, Member
-from sealgate.cluster.member_pacer import MemberPacer
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.venues.routes import Lane
 
 HOP_S = 0.0003
@@ -32,8 +31,9 @@ class Node:
 
     def __init__(self, number: int, seed: int) -> None:
         settings, chance = PacerSettings(), random.Random(seed * 1000 + number).random
-        self.pacer = MemberPacer(settings, chance, f"m{number}")
-        self.member = Member(self.pacer, chance)
+        self.name = f"m{number}"
+        self.pacer = Pacer(settings, chance)
+        self.member = Member(self.pacer, self.name, chance)
         self.jobs: dict[str, Job] = {}
         self.at_once: list[Job] = []
         self.is_waiting = False
@@ -129,7 +129,7 @@ class Cluster:
                 return
             leases = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
             self._now = at
-            answer = self.group.heartbeat(round((at + _EPOCH_S) * 1e6), node.pacer.name, heartbeat, *leases)
+            answer = self.group.heartbeat(round((at + _EPOCH_S) * 1e6), node.name, heartbeat, *leases)
             self._at(at + HOP_S, done(answer))
 
         def done(answer: object) -> Callable[[float], None]:
@@ -170,7 +170,7 @@ class Cluster:
 
     def _tell(self, channel: str, message: str) -> None:
         for node in self.nodes:
-            if channel in ("all", node.pacer.name):
+            if channel in ("all", node.name):
                 self._at(self._now + HOP_S, partial(self._hear, node, message))
 
     def _hear(self, node: Node, message: str, now: float) -> None:

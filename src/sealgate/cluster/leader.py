@@ -117,14 +117,14 @@ class Leader:
         """Return whether all who have something to say were heard; the first time, count it."""
         if not self._is_open and now >= self._opens_at:
             self._is_open = True
-            self.pacer.recall(sorted(self._spent))
+            self.pacer.count_sent(sorted(self._spent))
         return self._is_open
 
     def _count(self, spent: list[tuple[float, float]], now: float) -> None:
         if not self._is_open:
             self._spent += [(now - age_s, cost) for age_s, cost in spent]
         elif spent:  # the log goes on in order: it counts as sent now, which is on the safe side
-            self.pacer.recall([(now, sum(cost for _, cost in spent))])
+            self.pacer.count_sent([(now, sum(cost for _, cost in spent))])
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
         """Let it go, take it into the queue, or reject it.

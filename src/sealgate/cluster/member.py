@@ -13,9 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sealgate.cluster.leader import LISTENS_S, Leader
-from sealgate.cluster.member_pacer import MemberPacer
 from sealgate.cluster.messages import (
-    Grant,
     Message,
     MessageError,
     Note,
@@ -26,6 +24,8 @@ from sealgate.cluster.messages import (
     write_grant,
     write_note,
 )
+from sealgate.cluster.relay import LeaderRelay
+from sealgate.limits.pacer import Pacer
 from sealgate.limits.status import SharingStatus
 
 MEMBER_LEASE_S = 6.0
@@ -67,10 +67,11 @@ class TooMuchError(Exception):
 
 
 class Member:
-    """The sharing of one key, seen by one gateway. `trouble` says why it goes alone, None while it shares."""
+    """The sharing of one limit, seen by one gateway. `trouble` is why it goes alone, None while it shares."""
 
-    def __init__(self, pacer: MemberPacer, chance: Callable[[], float]) -> None:
+    def __init__(self, pacer: Pacer, name: str, chance: Callable[[], float]) -> None:
         self.pacer = pacer
+        self.relay = LeaderRelay(pacer, name)
         self._chance = chance
         self._epoch = 0
         self._early: list[tuple[Message, int]] = []  # of an epoch to come, and the size of each
@@ -85,15 +86,15 @@ class Member:
     @property
     def replicas(self) -> int:
         """How many gateways share the key, as far as is known."""
-        return self.pacer.common.replicas
+        return self.relay.common.replicas
 
     @property
     def is_leader(self) -> bool:
         """Whether this gateway paces for all."""
-        return self.pacer.leader is not None
+        return self.relay.leader is not None
 
     def status(self) -> SharingStatus:
-        """Return what there is to see."""
+        """Return how many share, and whether that works."""
         return SharingStatus(self.replicas, self.is_leader, self.trouble)
 
     def heartbeat_at(self, now: float) -> float:
@@ -102,42 +103,42 @@ class Member:
             return self._heartbeat_at
         if self._paused_until() > self._announced_until + _SAME_PAUSE_S and self._paused_until() > now:
             return now
-        if (leader := self.pacer.leader) is not None:
+        if (leader := self.relay.leader) is not None:
             return now if leader.grants else min(self._heartbeat_at, self._announce_at)
-        ends = (self.pacer.outbox.due_at, self.pacer.credit_ends_at(), self._leader_seen_at + _SILENCE_S)
+        ends = (self.relay.due_at, self.relay.credit_ends_at(), self._leader_seen_at + _SILENCE_S)
         return min(self._heartbeat_at, *ends)
 
     @property
     def is_behind(self) -> bool:
         """Whether this gateway leads and has a note of its own that it has not taken in yet."""
-        return self.is_leader and self.pacer.outbox.due_at < math.inf
+        return self.is_leader and self.relay.due_at < math.inf
 
     def look_at(self) -> float:
         """Return when `catch_up` is due, even if no message comes."""
-        return math.inf if self.pacer.leader is None else self.pacer.leader.look_at
+        return math.inf if self.relay.leader is None else self.relay.leader.look_at
 
     def catch_up(self, now: float) -> None:
         """As leader, take in this gateway's own note and grant what may go by now."""
-        leader, pacer = self.pacer.leader, self.pacer
+        leader, relay = self.relay.leader, self.relay
         if leader is None or not (self.is_behind or leader.is_due(now)):
             return
-        leader.receive(pacer.name, pacer.outbox.take(), now)
+        leader.receive(relay.name, relay.take_note(), now)
         leader.advance(now)
-        pacer.take_grant(leader.take_grant(pacer.name), now)
-        pacer.hold(leader.pacer.paused_until)
+        relay.take_grant(leader.take_grant(relay.name), now)
+        self.pacer.hold(leader.pacer.paused_until)
 
     def heartbeat(self, now: float) -> Heartbeat:
         """Return what to send to Redis now."""
-        self.pacer.return_credits(now)
+        self.relay.return_credits(now)
         self._early_before = len(self._early)
         self._heartbeat_at = now + _RENEW_S
         self._leader_seen_at = max(self._leader_seen_at, now - _SILENCE_S + _AGAIN_S)
-        leader, until = self.pacer.leader, self._paused_until()
+        leader, until = self.relay.leader, self._paused_until()
         pause_s = max(0.0, until - now) if until > self._announced_until + _SAME_PAUSE_S else 0.0
         self._announced_until = max(self._announced_until, until)
         if leader is None:
-            note = self.pacer.outbox.take() if self.trouble is None else Note()
-            text = write_note(note, self.pacer.name, self._epoch, now) if note else ""
+            note = self.relay.take_note() if self.trouble is None else Note()
+            text = write_note(note, self.relay.name, self._epoch, now) if note else ""
             return Heartbeat(self._epoch, pause_s, note=text)
         grants = tuple((member, write_grant(grant, self._epoch)) for member, grant in leader.grants.items())
         leader.grants.clear()
@@ -149,22 +150,22 @@ class Member:
         if self.trouble is not None or answer.epoch != self._epoch:
             self._begin(answer, now)
         self._sort_early(now)
-        leader = self.pacer.leader
+        leader = self.relay.leader
         if leader is None:
-            self.pacer.know(replace(self.pacer.common, replicas=answer.replicas))
+            self.relay.know(replace(self.relay.common, replicas=answer.replicas))
             return
-        self.pacer.know(self._common(leader, answer.replicas, now))
+        self.relay.know(self._common(leader, answer.replicas, now))
         for member in set(leader.members()) - set(answer.members) if answer.members else ():
             leader.forget(member, now)
 
     def failed(self, why: str, now: float) -> None:
         """Go alone, and try again soon: Redis did not answer in time, or what came makes no sense."""
         if self.trouble is None:
-            leader = self.pacer.leader
+            leader = self.relay.leader
             if leader is not None:
-                self.pacer.know(self._common(leader, self.replicas, now))
-            self.pacer.go_alone(now)
-            self.pacer.leader = None
+                self.relay.know(self._common(leader, self.replicas, now))
+            self.relay.go_alone(now)
+            self.relay.leader = None
         self.trouble = why
         self._early, self._early_bytes, self._early_before = [], 0, 0
         self._epoch, self._announced_until = 0, -math.inf
@@ -173,8 +174,8 @@ class Member:
     def receive(self, raw: str | bytes, now: float) -> None:
         """Take in a message: for this gateway, or for all. Raises MessageError or TooMuchError."""
         message = read_message(raw, now)
-        if message.pause_s:
-            self._hold(now + message.pause_s)
+        if message.pause:
+            self._hold(now + message.pause)
         if self.trouble is not None:
             return
         if message.epoch > self._epoch:
@@ -205,19 +206,19 @@ class Member:
         self._early_bytes = sum(size for _, size in self._early)
 
     def _obey(self, message: Message, now: float) -> None:
-        leader, said = self.pacer.leader, message.said
+        leader = self.relay.leader
         if message.epoch != self._epoch:
             return
-        if isinstance(said, Grant):
-            self.pacer.take_grant(said, now)
-        elif isinstance(said, Note) and leader is not None:
-            leader.receive(message.sender, said, now)
-        elif isinstance(said, SharedLimit) and leader is None:
+        if message.grant is not None:
+            self.relay.take_grant(message.grant, now)
+        if message.note is not None and leader is not None:
+            leader.receive(message.sender, message.note, now)
+        if message.limit is not None and leader is None:
             self._leader_seen_at = now
-            self.pacer.know(replace(said, replicas=self.replicas))
+            self.relay.know(replace(message.limit, replicas=self.replicas))
 
     def _paused_until(self) -> float:
-        leader = self.pacer.leader
+        leader = self.relay.leader
         return max(self.pacer.paused_until, leader.pacer.paused_until if leader else -math.inf)
 
     def _hold(self, until: float) -> None:
@@ -228,17 +229,17 @@ class Member:
         """Follow a new leader, which may be this gateway."""
         known = self._handed_over(answer, now)
         self._epoch, self._leader_seen_at, self.trouble = answer.epoch, now, None
-        self.pacer.leader = None
-        if answer.leader == self.pacer.name:
+        self.relay.leader = None
+        if answer.leader == self.relay.name:
             is_known = max(answer.replicas, self.replicas) > 1
             opens_at = now + LISTENS_S if is_known else now
-            self.pacer.leader = Leader(
+            self.relay.leader = Leader(
                 self.pacer.settings, self._chance, known.limits, opens_at, known.at_a_time
             )
-            self.pacer.leader.pacer.hold(self.pacer.paused_until)
+            self.relay.leader.pacer.hold(self.pacer.paused_until)
             self._announce_at = now
-        self.pacer.know(known)
-        self.pacer.share(now)
+        self.relay.know(known)
+        self.relay.share(now)
 
     def _handed_over(self, answer: HeartbeatReply, now: float) -> SharedLimit:
         """Return what the last leader left, or what is known here. Raises MessageError."""
@@ -246,11 +247,11 @@ class Member:
             try:
                 return replace(read_announcement(answer.announcement, now), replicas=answer.replicas)
             except MessageError:
-                if answer.leader != self.pacer.name:
+                if answer.leader != self.relay.name:
                     raise  # the leader cannot be understood
-        common = self.pacer.common
+        common = self.relay.common
         return SharedLimit(
-            tuple(self.pacer.known()), common.statuses, common.at_a_time, replicas=answer.replicas
+            tuple(self.relay.limits()), common.statuses, common.at_a_time, replicas=answer.replicas
         )
 
     def _announcement(self, leader: Leader, now: float) -> str:

@@ -5,10 +5,12 @@ import contextlib
 import hashlib
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import structlog
+from pydantic import TypeAdapter, ValidationError
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.asyncio.retry import Retry
@@ -24,12 +26,12 @@ from sealgate.cluster.member import (
     Member,
     TooMuchError,
 )
-from sealgate.cluster.member_pacer import MemberPacer
-from sealgate.cluster.messages import LONGEST_PAUSE_S, MessageError, reading, whole
+from sealgate.cluster.messages import LONGEST_PAUSE_S, MessageError, Whole
 from sealgate.keys.key import Secret
-from sealgate.limits.pacer import PacerSettings
+from sealgate.limits import Limit
+from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.scheduler import RateScheduler
-from sealgate.limits.status import SharingStatus
+from sealgate.limits.status import PacerStatus, SharingStatus
 from sealgate.machine.alarm import Alarm
 from sealgate.machine.findings import in_one_line
 from sealgate.machine.system import System
@@ -39,6 +41,7 @@ TROUBLE = (RedisError, OSError, TimeoutError)
 
 SCRIPT = (files(__package__) / "sharing.lua").read_text("utf-8")
 _US = 1_000_000
+_ANSWER = TypeAdapter(tuple[str, Whole, Whole, Whole, str, tuple[str, ...]])
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
 
 log = structlog.get_logger("sealgate.sharing")
@@ -119,11 +122,11 @@ def arguments(now: str, me: str, heartbeat: Heartbeat, lease_s: float) -> list[s
 
 def read_answer(found: list[Any]) -> HeartbeatReply:
     """Return what sharing.lua returned. Raises MessageError for what it would not."""
-    with reading():
-        leader, epoch, pause_us, replicas, announcement, members = found
-        names = tuple(member.decode() for member in members)
-        numbers = whole(epoch), whole(pause_us) / _US, whole(replicas)
-        return HeartbeatReply(leader.decode(), *numbers, announcement.decode(), names)
+    try:
+        leader, epoch, pause_us, replicas, announcement, members = _ANSWER.validate_python(found)
+    except ValidationError as error:
+        raise MessageError(str(error)) from error
+    return HeartbeatReply(leader, epoch, pause_us / _US, replicas, announcement, members)
 
 
 def words(error: BaseException) -> str:
@@ -182,9 +185,21 @@ class Sharer:
         look_at = self._member.look_at()
         self._alarm.set(self._loop.time() + max(0.0, look_at - now) if look_at < math.inf else math.inf)
 
-    def status(self) -> SharingStatus:
-        """Return how many share, and whether that works."""
-        return self._member.status()
+    def adopt(self, settings: PacerSettings) -> None:
+        """Pass on the settings that the pacer has just adopted."""
+        self._member.relay.adopt(settings)
+
+    def limits(self) -> Sequence[Limit]:
+        """Return the whole limit, of which the pacer may know only a part."""
+        return self._member.relay.limits()
+
+    def restored(self) -> None:
+        """Take what the pacer has just restored for the whole limit."""
+        self._member.relay.restored()
+
+    def shown(self, own: PacerStatus, now: float) -> PacerStatus:
+        """Return the pacer's own status with what is known of the whole limit, and of the sharing."""
+        return replace(self._member.relay.shown(own, now), sharing=self._member.status())
 
     async def run(self) -> None:
         """Share until cancelled; then leave."""
@@ -292,8 +307,8 @@ def shared_scheduler(
 
     All gateways with the same subject share one group. Its name is a digest, so that Redis sees no API key.
     """
-    pacer = MemberPacer(settings, system.chance, system.request_id())
+    pacer, name = Pacer(settings, system.chance), system.request_id()
     scheduler = RateScheduler(pacer, system)
-    group = RedisGroup(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], pacer.name)
-    scheduler.sharing = Sharer(alias, Member(pacer, system.chance), group, scheduler, system)
+    group = RedisGroup(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], name)
+    scheduler.sharing = Sharer(alias, Member(pacer, name, system.chance), group, scheduler, system)
     return scheduler

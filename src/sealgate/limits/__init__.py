@@ -2,7 +2,8 @@
 
 Pure:
 pacer        one pacer for all bots of a key: enter, release, sent, answered
-wait_queue   the line: lanes by rank, bots by fair queueing
+relay        what a pacer reports, and is told, where several gateways share the limit
+wait_queue   the queue: lanes by rank, bots by fair queueing
 lane_queues  the queues of one lane
 gate         closed after a 429 until the pause is over
 firewall     refusals by a firewall in front of the exchange
@@ -17,7 +18,6 @@ quotas       limits that are stated
 limit_reply  what a reply says about the limit
 memory       limits as plain values
 status       what there is to see of it
-decider      what a scheduler asks
 
 Shell:
 scheduler  where the tasks of waiting requests are held

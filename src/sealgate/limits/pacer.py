@@ -1,16 +1,16 @@
-"""The pacing of one API key: all its bots go through one Pacer.
+"""The pacing of what an exchange counts together, an API key today: all its bots go through one Pacer.
 
-The shell asks and obeys. It calls `goes_at_once` for a request; if that says no, `enter`, then `release`,
-which says what to send, what to refuse and when to look again; `release` is called after every other call,
-too, and when that time has come.
-What was let go is `sent` when its first byte is written, and then `answered`; or, if its bot hung up before
-that, given back by `leave`.
+The shell asks and obeys. It calls `goes_at_once` for a request; if that says no, it calls `enter`, then
+`release`, which returns what to send, what to refuse and when to ask again. It also calls `release` after
+every other call, and when that time has come. A claim that was let go is `sent` when its first byte is
+written, and then `answered`; if its bot hung up before that, the claim is given back by `leave`.
 
-Where several gateways share the limit, one of them decides for all. Then this pacer keeps the queue, the
-deadlines, the gate and the count of what was sent, by `expire`, `let_go` and `settle`.
+Where several gateways share the limit, `relay` is set: the leader of all then decides which claims go. The
+queue, the deadlines and the gate remain here, so that requests keep their places when the sharing begins or
+ends, and a pause holds whatever becomes of it.
 
-Nothing here waits, sleeps or reads a clock: `now` comes in, and `chance` (a source of numbers in [0, 1)) is
-handed in for the jitter of the pauses.
+Nothing here waits, sleeps or reads a clock: `now` is passed in, and so is `chance`, a source of numbers in
+[0, 1) for the jitter of the pauses.
 """
 
 import math
@@ -21,13 +21,14 @@ from sealgate.limits import Limit, LimitEstimator, memory
 from sealgate.limits.claims import LONGEST_DEADLINE_MS, Claim, Fate, LimitReply, Rejection, Release
 from sealgate.limits.gate import Gate, usable
 from sealgate.limits.quotas import Quota
+from sealgate.limits.relay import Relay
 from sealgate.limits.status import PacerStatus, limit_statuses
 from sealgate.limits.wait_queue import WaitQueue
 
 _ACCEPTED, _LOST = Fate.ACCEPTED, Fate.LOST
 _NOTHING = Release((), (), None)
-_AT_ONCE_S = 0.001  # what is sent that soon after it was let go counts from then: a trip varies by more
-SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
+_AT_ONCE_S = 0.001  # a claim sent so soon after it was let go counts from then: round trips vary by more
+SCOUT_S = 2.0  # a scout without a reply for so long is followed by the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +41,28 @@ class PacerSettings:
 
 
 class Pacer:
-    """Who of one key's bots may send when."""
+    """Decides which request of one limit goes next, and when."""
 
     def __init__(self, settings: PacerSettings, chance: Callable[[], float]) -> None:
         self.settings = settings
         self._chance = chance
-        self._refusal = LimitReply(Fate.ACCEPTED)  # the one that began the latest pause
+        self.relay: Relay | None = None  # set while the leader of several gateways decides
+        self._refusal = LimitReply(Fate.ACCEPTED)  # which began the latest pause
         self._gate = Gate()
         self._queue = WaitQueue()
         self._estimator = LimitEstimator(settings.known)
-        self._sent: dict[str, float] = {}
-        self._serials: set[str] = set()  # those of which a request is under way
-        self._paced: set[bool] = set()  # classes of which somebody had to wait, until one finds its turn free
-        self._quiet: set[bool] = set()  # those of which nobody waits any more
+        self._sent: dict[str, float] = {}  # when each claim under way was let go, or sent
+        self._serials: set[str] = set()  # those of the claims under way
+        self._paced: set[bool] = (
+            set()
+        )  # classes that go at a pace: a claim had to wait, and none found its turn free since
+        self._quiet: set[bool] = set()  # those of them of which no claim waits any more
         self._scout = ""
         self._scout_until = -math.inf
-        self._was_held = False  # another met the latest pause; until a scout is accepted
+        self._was_held = False  # the latest pause was met elsewhere, and no scout was accepted since
 
     def adopt(self, settings: PacerSettings) -> None:
-        """Go by other settings from now on; a pause, who waits and what was sent stay."""
+        """Go by other settings from now on; the pause, the queue and what was sent stay."""
         if (settings.known, settings.headers) != (self.settings.known, self.settings.headers):
             self._estimator.publish(settings.known)
         if not settings.headers:
@@ -66,39 +70,47 @@ class Pacer:
         self.settings = settings
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
-        """Let a claim go where nobody waits and there is room: then it need not stand in line."""
+        """Let a claim go past the empty queue if there is room for it now."""
         if self._queue or now > claim.give_up_at or claim.serial in self._serials:
             return False
-        if self._ready_at(claim, now) > now:
+        if self.relay is not None:
+            if self.is_paused(now) or not self.relay.goes_at_once(claim, now):
+                return False
+        elif self._ready_at(claim, now) > now:
             return False
-        if self._paced:  # its turn was free: as nobody waits, that is the end of it
-            self._paced.discard(self._class(claim))
-        self._start(claim, now)
+        elif self._paced:  # nobody waits, and its turn is free: there is no need for a pace any more
+            self._paced.discard(self._class_of(claim))
+        self._go(claim, now)
         return True
 
     def enter(self, claim: Claim, now: float) -> Rejection | None:
-        """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
+        """Add a claim to the queue; return why not if it cannot go in time, or the queue is full."""
+        # 1. It cannot outlast the pause, or what a reply stated to be used up.
         if (rejection := self.outlasted(claim, now)) is not None:
             return rejection
         spent_s = self._estimator.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
+        # 2. Its turn comes too late, and so does that of each identical read which could take it along.
         wait_s = self._wait_s(claim, now)
         for one in self._queue.first_alike(claim):
             its_wait_s = self._wait_s(one, now)
-            if now + its_wait_s < one.give_up_at:  # it goes, and takes this one along
+            if now + its_wait_s < one.give_up_at:
                 wait_s = min(wait_s, its_wait_s)
         if now + wait_s > claim.give_up_at:
             return _too_long(claim, wait_s, self._estimator.wait_per_cost_s(claim, now))
+        # 3. The queue is full.
         if len(self._queue) >= self.settings.queue:
             return Rejection(
                 claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s
             )
         self._queue.add(claim)
+        if self.relay is not None:
+            self.relay.enter(claim, now)
         return None
 
     def outlasted(self, claim: Claim, now: float) -> Rejection | None:
-        """Return why a claim is refused that cannot wait for the end of a pause, None if it can."""
+        """Return the rejection of a claim that cannot wait for the end of a pause, None if it can."""
         pause_s = self._gate.left_s(now)
         return self._paused_for(claim, pause_s) if pause_s and self._gate.until > claim.give_up_at else None
 
@@ -107,44 +119,85 @@ class Pacer:
         slot_s = self._estimator.wait_per_cost_s(claim, now)
         is_apart = claim.is_read and self._estimator.is_apart
         ahead = self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart)
-        kind = self._class(claim)
-        heads = (one for one in self._queue.heads(self._serials) if self._class(one) == kind)
+        kind = self._class_of(claim)
+        heads = (one for one in self._queue.heads(self._serials) if self._class_of(one) == kind)
         first = next(heads, claim) if ahead else claim
-        # Whoever has to wait comes to be paced.
+        # 1. The head goes when the gate is open and the windows have room; if it must wait, at the pace.
         is_paced = self._is_paced(first) or self._ready_at(first, now) > now
         at = max(now, self._gate.until, self._estimator.room_at(first, now, is_paced=is_paced))
-        if ahead:  # at the pace from then on, but not before the windows have room for all of it
+        # 2. Those behind it follow at the pace, but not before the windows have room for all of them.
+        if ahead:
             at += slot_s * max(0.0, ahead + claim.cost - first.cost)
             at = max(at, self._estimator.room_at(claim, now, is_paced=True, ahead=ahead))
         return at - now
 
     def leave(self, claim: Claim) -> None:
-        """Forget a claim whose bot hung up: from the line, or let go and not sent."""
+        """Remove a claim whose bot hung up: from the queue, or after it was let go and before it was sent."""
         if claim in self._queue:
             self._queue.remove(claim)
         elif claim.id in self._sent:
             sent_at = self._pop_sent(claim)
             self._estimator.take_back(claim, sent_at)
             self._end_scout(claim)
+        if self.relay is not None:
+            self.relay.leave(claim)
 
-    def sent(self, claim: Claim, now: float) -> float:
-        """Count what was let go from now on: its first byte leaves. Return how late that is, in seconds."""
-        released_at = self._sent[claim.id]
-        if now - released_at > _AT_ONCE_S:
-            self._estimator.sent(claim, released_at, now)
+    def sent(self, claim: Claim, now: float) -> None:
+        """Count a claim that was let go from now on, as its first byte leaves now."""
+        late_s = now - self._sent[claim.id]
+        if late_s > _AT_ONCE_S:
+            self._estimator.sent(claim, self._sent[claim.id], now)
             self._sent[claim.id] = now
-        return now - released_at
+        if self.relay is not None:
+            self.relay.sent(claim, now, late_s)
 
     def release(self, now: float) -> Release:
         """Return what to do now. Claims in `go` count as sent."""
+        if self.relay is not None:
+            return self._release_granted(self.relay, now)
         if not len(self._queue):
             return _NOTHING
-        rejected = self.expire(now)
-        go, shared, again_at = self._release_ready(now)
-        return Release(tuple(go), tuple(rejected), self.next_look(again_at), tuple(shared))
+        rejected = self._expired(now)
+        go: list[Claim] = []
+        along: list[tuple[Claim, Claim]] = []
+        while True:
+            claim, again_at = self._next(now)
+            if claim is None:
+                return Release(tuple(go), tuple(rejected), self._look_again_at(again_at), tuple(along))
+            self._queue.send_head(claim, now, is_probing=self._estimator.is_probing)
+            self._go(claim, now)
+            go.append(claim)
+            along += [(one, claim) for one in self._queue.take_alike(claim)]
 
-    def expire(self, now: float) -> list[Rejection]:
-        """Take out of the queue all that cannot be sent in time any more."""
+    def _release_granted(self, relay: Relay, now: float) -> Release:
+        """Return what to do now by the leader's decisions.
+
+        A claim leaves the queue in one of four ways, tried in this order: its time is over, the leader
+        rejected it, the leader granted it, or it goes along with an identical read.
+        """
+        rejected = self._expired(now)
+        for rejection in rejected:
+            relay.leave(rejection.claim)
+        granted, declined, again_at = relay.decisions(now)
+        for rejection in declined:
+            self._queue.remove(rejection.claim)
+        go: list[Claim] = []
+        along: list[tuple[Claim, Claim]] = []
+        for claim in granted:
+            # One that is not in the queue went along; one behind its serial keeps its grant.
+            if claim in self._queue and claim.serial not in self._serials:
+                self._queue.send_head(claim, now, is_probing=False)
+                self._go(claim, now)
+                relay.go(claim)
+                go.append(claim)
+                for one in self._queue.take_alike(claim):
+                    relay.leave(one)
+                    along.append((one, claim))
+        look_again_at = self._look_again_at(again_at)
+        return Release(tuple(go), (*rejected, *declined), look_again_at, tuple(along))
+
+    def _expired(self, now: float) -> list[Rejection]:
+        """Remove from the queue, and reject, the claims that cannot be sent in time any more."""
         rejected = [_late(claim) for claim in self._queue.ended(now)]
         pause_s = self._gate.left_s(now)
         if pause_s:
@@ -154,30 +207,18 @@ class Pacer:
             rejected += [_spent(claim, spent_s) for claim in self._queue.ended(now + spent_s)]
         return rejected
 
-    def next_look(self, again_at: float | None) -> float | None:
-        """Return when to call again: at `again_at`, or when a deadline ends; None: at the next event."""
+    def _look_again_at(self, again_at: float | None) -> float | None:
+        """Return when to call `release` again: at `again_at`, or when a deadline ends, if either is known."""
         ends = [at for at in (again_at, self._queue.next_end()) if at is not None and at < math.inf]
         return min(ends, default=None)
 
-    def let_go(self, claim: Claim, now: float) -> None:
-        """Count a claim as sent, on another's word: out of the queue, or without having waited."""
-        if claim in self._queue:
-            self._queue.take(claim, now, is_probing=False)
-        self._estimator.took(claim, now, is_paced=False)
-        self._add_sent(claim, now)
-
-    def must_wait_for_serial(self, claim: Claim) -> bool:
-        """Whether another request is under way that this one must not overtake."""
-        return claim.serial in self._serials
-
-    def go_along(self, claim: Claim) -> list[tuple[Claim, Claim]]:
-        """Take out of the queue those that are like one that goes; return each with that one."""
-        return [(one, claim) for one in self._queue.take_alike(claim)]
-
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
-        """Learn from what came back for a claim that was let go."""
+        """Learn from the reply to a claim that was let go."""
         sent_at = self._pop_sent(claim)
-        # One that was lost may still be on its way: the next goes when it would have been answered.
+        if self.relay is not None:
+            self._pass_on(self.relay, claim, sent_at, now, reply)
+            return
+        # A lost scout may still be on its way: the next one goes when this one should have been answered.
         is_scout = reply.fate is not _LOST and self._end_scout(claim)
         if reply.fate is _ACCEPTED:
             self._was_held = self._was_held and not is_scout
@@ -189,62 +230,73 @@ class Pacer:
         if reply.quotas and self.settings.headers:
             self._estimator.stated(reply.quotas, now)
 
-    def settle(self, claim: Claim, now: float, reply: LimitReply) -> float:
-        """Count how a claim ended whose reply another learns from; return when it was sent.
+    def _throttled(
+        self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
+    ) -> None:
+        stated_s = self._close_gate(now, reply, is_scout=is_scout)
+        self._estimator.throttled(
+            claim,
+            sent_at,
+            self._gate.until,
+            None if reply.is_documented else stated_s,  # which does not tell when the limiter gives way
+            reply.resolution_s,
+            is_ban=reply.fate is Fate.BANNED,
+        )
+        self._paced.add(self._class_of(claim))
 
-        A 429 pauses here at once.
-        """
-        sent_at = self._pop_sent(claim)
+    def _pass_on(self, relay: Relay, claim: Claim, sent_at: float, now: float, reply: LimitReply) -> None:
+        """Leave it to the leader to learn from a reply; a refusal closes the gate here at once."""
         self._end_scout(claim)
         if reply.is_refusal:
-            self._refusal = reply
-            self._gate = self._gate.throttled(
-                now, usable(reply.retry_after_s), self._chance(), is_scout=False
-            )
+            self._close_gate(now, reply, is_scout=False)
             self._estimator.take_back(claim, sent_at)
         else:
             self._estimator.lost(claim)
-        return sent_at
+        relay.answered(claim, sent_at, now, reply)
+
+    def _close_gate(self, now: float, reply: LimitReply, *, is_scout: bool) -> float | None:
+        """Pause after a refusal; return the wait that it stated, if a pause can mean it."""
+        stated_s = usable(reply.retry_after_s)
+        self._refusal = reply
+        self._gate = self._gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
+        return stated_s
 
     def is_paused(self, now: float) -> bool:
-        """Return whether nothing may be sent, not even what was let go a moment ago."""
+        """Return whether nothing may be sent, not even a claim that was let go a moment ago."""
         return self._gate.left_s(now) > 0
 
     @property
     def paused_until(self) -> float:
-        """The end of the last pause, minus infinity where there was none."""
+        """The end of the last pause, minus infinity if there was none."""
         return self._gate.until
 
     def hold(self, until: float) -> None:
-        """Send nothing before `until`, then one request alone: another met the pause, or an earlier run."""
+        """Send nothing before `until`, then one request alone: the pause was met elsewhere or earlier."""
+        if self.relay is not None:
+            self.relay.hold(until)
         self._was_held = self._was_held or until > self._gate.until
         self._gate = self._gate.held(until)
 
-    def recall(self, sends: Iterable[tuple[float, float]]) -> None:
-        """Count what others sent: time and cost, in order of time and after all that was sent here."""
+    def count_sent(self, sends: Iterable[tuple[float, float]]) -> None:
+        """Count what other gateways sent: time and cost, in order, and after all that was sent here."""
         for at, cost in sends:
             self._estimator.log.add(at, cost)
 
     def sent_cost(self, since: float, until: float | None = None) -> float:
-        """Return the cost of what was sent from here in that time."""
+        """Return the cost of what was sent in (since, until]."""
         return self._estimator.log.all.count(since, until)
 
-    @property
-    def depth(self) -> int:
-        """How many wait."""
-        return len(self._queue)
-
     def waiting(self) -> tuple[Claim, ...]:
-        """Return all that waits, by the time that it entered."""
+        """Return the claims in the queue, in the order in which they entered."""
         return self._queue.claims()
 
     def pace_waiting(self) -> None:
-        """Let all that waits go at an even pace: it was not this pacer that made it wait."""
-        self._paced = {self._class(claim) for claim in self._queue.claims()}
+        """Let all claims in the queue go at an even pace: another pacer made them wait."""
+        self._paced = {self._class_of(claim) for claim in self._queue.claims()}
 
     @property
     def limits(self) -> list[Limit]:
-        """What is believed, to be handed to whoever paces this key from now on."""
+        """The limits that are believed."""
         return self._estimator.limits
 
     def believe(self, limits: Sequence[Limit], at_a_time: int | None = None) -> None:
@@ -262,34 +314,21 @@ class Pacer:
             estimator.spent_s(now),
         )
 
-    def snapshot(self, now: float) -> memory.Snapshot:
-        """Return what was learned, as plain values."""
-        return memory.snapshot(self._estimator.limits, now)
-
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
-        """Start from a snapshot, where no limit is published."""
+        """Start from a snapshot, unless limits are published."""
         if not self.settings.known:
             memory.restore(self._estimator, kept, now)
 
-    def _release_ready(self, now: float) -> tuple[list[Claim], list[tuple[Claim, Claim]], float | None]:
-        """Take from the line what may go; return it, what goes along, and when the next one may."""
-        go: list[Claim] = []
-        shared: list[tuple[Claim, Claim]] = []
-        while True:
-            claim, at = self._next(now)
-            if claim is None:
-                return go, shared, at
-            self._take(claim, now)
-            go.append(claim)
-            shared += self.go_along(claim)
-
     def _next(self, now: float) -> tuple[Claim | None, float | None]:
-        """Return who may go now, or when somebody may; one waits behind another of its class."""
+        """Return the claim that may go now, or None and when the first one may.
+
+        Claims of one class go in order: where its first must wait, so must the others.
+        """
         again_at: float | None = None
         waiting: set[bool] = set()
-        behind: set[bool] = set()  # classes of those that wait for another's reply alone
+        behind: set[bool] = set()  # classes whose first waits for another reply of its serial
         for claim in self._queue.heads(self._serials):
-            kind = self._class(claim)
+            kind = self._class_of(claim)
             if kind in waiting:
                 continue
             if claim.serial in self._serials:
@@ -308,10 +347,10 @@ class Pacer:
         return None, again_at
 
     def _is_paced(self, claim: Claim) -> bool:
-        return bool(self._paced) and self._class(claim) in self._paced
+        return bool(self._paced) and self._class_of(claim) in self._paced
 
-    def _class(self, claim: Claim) -> bool:
-        """Return what a claim waits with: all others, or its own class where the limits are apart."""
+    def _class_of(self, claim: Claim) -> bool:
+        """Return which claims wait with this one: all, or, where the limits are apart, those of its class."""
         return self._estimator.counts_apart and claim.is_read
 
     def _ready_at(self, claim: Claim, now: float) -> float:
@@ -321,35 +360,30 @@ class Pacer:
             return self._scout_until
         return self._estimator.ready_at(claim, now, is_paced=self._is_paced(claim))
 
-    def _take(self, claim: Claim, now: float) -> None:
-        self._queue.take(claim, now, is_probing=self._estimator.is_probing)
-        self._start(claim, now)
-
-    def _start(self, claim: Claim, now: float) -> None:
-        self._estimator.took(claim, now, is_paced=self._is_paced(claim))
-        self._add_sent(claim, now)
-        if self._estimator.needs_scout or self._was_held:
-            self._scout, self._scout_until = claim.id, now + SCOUT_S
-
-    def _add_sent(self, claim: Claim, now: float) -> None:
+    def _go(self, claim: Claim, now: float) -> None:
+        """Count a claim as sent; alone, the first one after a pause goes as the scout."""
+        is_alone = self.relay is None
+        self._estimator.took(claim, now, is_paced=is_alone and self._is_paced(claim))
         self._sent[claim.id] = now
         if claim.serial:
             self._serials.add(claim.serial)
+        if is_alone and (self._estimator.needs_scout or self._was_held):
+            self._scout, self._scout_until = claim.id, now + SCOUT_S
 
     def _pop_sent(self, claim: Claim) -> float:
-        """Take out what is under way, so that the next of its serial may go; return when it was sent."""
+        """End what is under way, so that the next of its serial may go; return when it was sent."""
         self._serials.discard(claim.serial)
         return self._sent.pop(claim.id)
 
     def _end_scout(self, claim: Claim) -> bool:
-        """Return whether this is the scout; if so, nobody waits for it from now on."""
+        """Return whether the claim is the scout; if so, nobody waits for it from now on."""
         is_scout = claim.id == self._scout
         if is_scout:
             self._scout, self._scout_until = "", -math.inf
         return is_scout
 
     def _paused_for(self, claim: Claim, pause_s: float) -> Rejection:
-        """Refuse what cannot wait for the end of a pause; say who chose its length."""
+        """Reject a claim that cannot wait for the end of a pause; say who chose its length."""
         gate, words = self._gate, self._refusal.words
         if gate.is_stated and self._refusal.is_documented:
             what = "This key is paused, as the exchange documents it,"
@@ -363,22 +397,6 @@ class Pacer:
         detail = f"{what} for longer than this request may wait."
         detail += f' The exchange says: "{words}".' if words else ""
         return Rejection(claim, "rate_limited", detail, pause_s)
-
-    def _throttled(
-        self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
-    ) -> None:
-        stated_s = usable(reply.retry_after_s)
-        self._refusal = reply
-        self._gate = self._gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
-        self._estimator.throttled(
-            claim,
-            sent_at,
-            self._gate.until,
-            None if reply.is_documented else stated_s,  # it says nothing of when the limiter gives way
-            reply.resolution_s,
-            is_ban=reply.fate is Fate.BANNED,
-        )
-        self._paced.add(self._class(claim))
 
 
 def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Rejection:

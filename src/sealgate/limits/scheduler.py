@@ -2,28 +2,26 @@
 
 import asyncio
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
 
 from sealgate.errors import Refusal
-from sealgate.limits import memory
+from sealgate.limits import Limit, memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.firewall import Firewall
 from sealgate.limits.gate import LONGEST_BACKOFF_S
 from sealgate.limits.memory import Snapshot
-from sealgate.limits.pacer import PacerSettings
-from sealgate.limits.status import PacerStatus, SharingStatus
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.status import PacerStatus
 from sealgate.machine.system import System
 from sealgate.venues.replies import WaitRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from sealgate.limits.decider import Decider
-
 
 # The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
 _LONGEST_SLEEP_S = 1.0
@@ -36,7 +34,7 @@ log = structlog.get_logger("sealgate.pacing")
 
 
 class Sharing(Protocol):
-    """Whoever keeps a pacer in step with other gateways on the same key."""
+    """Keeps a pacer in step with the other gateways that share its limit."""
 
     def changed(self) -> None:
         """Note that the pacer has changed, before it is asked what to do."""
@@ -44,8 +42,17 @@ class Sharing(Protocol):
     async def run(self) -> None:
         """Keep in step until cancelled."""
 
-    def status(self) -> SharingStatus:
-        """Return how that goes."""
+    def adopt(self, settings: PacerSettings) -> None:
+        """Pass on the settings that the pacer has just adopted."""
+
+    def limits(self) -> Sequence[Limit]:
+        """Return the whole limit, of which the pacer may know only a part."""
+
+    def restored(self) -> None:
+        """Take what the pacer has just restored for the whole limit."""
+
+    def shown(self, own: PacerStatus, now: float) -> PacerStatus:
+        """Return the pacer's own status with what is known of the whole limit, and of the sharing."""
 
 
 class Shared:
@@ -140,7 +147,7 @@ class RateScheduler:
     pacer wants to be asked again.
     """
 
-    def __init__(self, pacer: "Decider", system: System) -> None:
+    def __init__(self, pacer: Pacer, system: System) -> None:
         self._pacer = pacer
         self._system = system
         self.sharing: Sharing | None = None
@@ -153,6 +160,8 @@ class RateScheduler:
     def adopt(self, settings: PacerSettings) -> None:
         """Go by other settings from now on; who waits goes on waiting here."""
         self._pacer.adopt(settings)
+        if self.sharing is not None:
+            self.sharing.adopt(settings)
         self.go_on()
 
     def pass_at_once(self, claim: Claim, now: float) -> Permit | None:
@@ -283,20 +292,24 @@ class RateScheduler:
     def snapshot(self) -> Snapshot:
         """Return what was learned of the limit, and what is left of a pause, to be kept over a restart."""
         now = self._system.now()
-        return [*self._pacer.snapshot(now), *memory.paused(self.paused_until - now)]
+        limits = self._pacer.limits if self.sharing is None else self.sharing.limits()
+        return [*memory.snapshot(limits, now), *memory.paused(self.paused_until - now)]
 
     def restore(self, kept: Snapshot) -> None:
         """Start from what was kept; before the first request."""
         now = self._system.now()
         self._pacer.restore(kept, now)
+        if self.sharing is not None:
+            self.sharing.restored()
         if (left_s := memory.pause_s(kept)) > 0:
             log.warning("pause_remembered", left_s=round(left_s, 1), fix=_LIFT)
             self.hold(now + left_s)
 
     def status(self) -> PacerStatus:
         """Return what waits here, until when, what was learned of the limit, and who shares it."""
-        status = self._pacer.status(self._system.now())
-        return status if self.sharing is None else replace(status, sharing=self.sharing.status())
+        now = self._system.now()
+        status = self._pacer.status(now)
+        return status if self.sharing is None else self.sharing.shown(status, now)
 
 
 @dataclass(frozen=True, slots=True)

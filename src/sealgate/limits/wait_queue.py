@@ -1,105 +1,128 @@
-"""The line of those who wait: lanes by rank, and in a lane the bots by start-time fair queueing.
+"""The queue of waiting claims: lanes by rank, and in a lane the bots by start-time fair queueing.
 
-Fairness: each bot has a tag that grows by cost / weight whenever it is served, and the lowest tag goes first
-(start-time fair queueing, Goyal, Vin and Cheng 1996). A bot that comes back takes the tag that is served now,
-if its own is lower: it goes at once, but saves up nothing. What a bot does not ask for, the others borrow.
-Cancels cost no share. Orders count towards a bot's share of reads, but not the other way round: reads have
-a tenth whatever their bots' tags are, so a reader of low weight would fall behind with its orders, and take
-with it whoever comes back.
+The rank is cancel, order, read. In a lane, each bot has a tag that grows by cost / weight whenever one of its
+claims is sent, and the bot with the lowest tag goes first (Goyal, Vin and Cheng 1996). A bot that returns
+takes the tag that is served now, if its own is lower: it goes at once, but saves up nothing. What a bot does
+not ask for, the others borrow.
 
 Claims that are alike keep a place each, so that all go when the earliest of them does, which alone pays.
 
-Ranks: cancel, order, read. A lane of lower rank earns a tenth of all that goes, and goes first once it has
-earned one request, so that none starves. It keeps what it has earned, up to that one request, while
-nothing of it waits: a reader that gave up, or comes rarely, does not begin at nothing again.
-
-Every step costs the logarithm of those who wait, at most: queues are kept in order of entry and by id, bots
-in heaps by tag, costs as running totals. Only the estimate of a wait asks each bot that waits.
+Every step costs at most the logarithm of the number of waiting claims. Only the estimate of a wait asks each
+bot that waits.
 """
 
 import heapq
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from sealgate.limits.claims import Claim
 from sealgate.limits.lane_queues import LaneQueues, Tags
 from sealgate.venues.routes import Lane
 
 RANKS = (Lane.CANCEL, Lane.ORDER, Lane.READ)
-_OWED = 0.1  # of what goes, to each lower lane: none starves
-_WHOLE = 1.0 - 1e-9  # one request's worth, as ten tenths are summed up
-_OWED_PROBING = 0.35  # to reads while the limit is probed, because only reads may probe
+LANE_SHARE = 0.1  # of every cost that is sent: what each lower lane earns, so that none starves
+PROBING_SHARE = 0.35  # what reads earn while the limit is probed, because only reads may probe
+ONE_REQUEST = (
+    1.0 - 1e-9
+)  # the credit at which a lane goes before its rank; ten tenths sum up to a little less
+
+
+class Sent(NamedTuple):
+    """A claim that was sent from the queue."""
+
+    at: float
+    rank: int
+    cost: float
 
 
 class WaitQueue:
     """Claims in the order in which they will go."""
 
     def __init__(self) -> None:
-        self._orders, self._all = Tags(), Tags()
-        self._lanes = {lane: LaneQueues(self._all if lane is Lane.READ else self._orders) for lane in RANKS}
-        self._above = {lane: [self._lanes[one] for one in RANKS[: RANKS.index(lane)]] for lane in RANKS}
-        self._owed = dict.fromkeys(RANKS, 0.0)
-        # What went of late: when, rank and cost. Twice as many as a lane with a tenth has one of.
-        self._gone: deque[tuple[float, int, float]] = deque(maxlen=round(2 / _OWED))
+        self._order_tags, self._tags = Tags(), Tags()
+        self._lanes = {
+            lane: LaneQueues(self._tags if lane is Lane.READ else self._order_tags) for lane in RANKS
+        }
+        self._credit = dict.fromkeys(RANKS, 0.0)
+        # Twice as many as it takes a lane to earn one request.
+        self._recent: deque[Sent] = deque(maxlen=round(2 / LANE_SHARE))
         self._ends: list[tuple[float, int, Claim]] = []
         self._entered = 0
-        self._standing: dict[str, Claim] = {}
+        self._waiting: dict[str, Claim] = {}
         self._alike: dict[object, dict[str, Claim]] = {}
 
     def __len__(self) -> int:
-        return len(self._standing)
+        return len(self._waiting)
 
     def __contains__(self, claim: Claim) -> bool:
-        return claim.id in self._standing
+        return claim.id in self._waiting
 
     def add(self, claim: Claim) -> None:
-        """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
+        """Add a claim behind its bot's others, or before them if it was refused once."""
         self._lanes[claim.lane].add(claim)
-        self._standing[claim.id] = claim
+        self._waiting[claim.id] = claim
         if claim.alike is not None:
             self._alike.setdefault(claim.alike, {})[claim.id] = claim
         self._entered += 1
         heapq.heappush(self._ends, (claim.give_up_at, self._entered, claim))
 
     def claims(self) -> tuple[Claim, ...]:
-        """Return all who stand in line, by the time that they entered."""
-        return tuple(self._standing.values())
+        """Return all claims, in the order in which they entered."""
+        return tuple(self._waiting.values())
 
     def heads(self, busy: Collection[str] = ()) -> Iterator[Claim]:
-        """Yield the first of each lane, in the order in which they go; before it, none of a `busy` serial."""
+        """Yield the first claim of each lane, in the order in which they go.
+
+        Lanes whose credit has reached one request go before the others. A claim of a `busy` serial is a head
+        only if its whole lane is busy.
+        """
         waiting = [lane for lane in RANKS if self._lanes[lane]]
-        waiting.sort(key=lambda lane: self._owed[lane] < _WHOLE)
+        waiting.sort(key=lambda lane: self._credit[lane] < ONE_REQUEST)
         return (self._lanes[lane].head(busy) for lane in waiting)
 
-    def take(self, claim: Claim, now: float, *, is_probing: bool) -> None:
-        """Let the head go, and account for it."""
+    def send_head(self, claim: Claim, now: float, *, is_probing: bool) -> None:
+        """Remove the claim at the head of its lane, and charge its lane and its bot for it.
+
+        Lower lanes must not starve: each earns credit worth a tenth of every claim sent, and a lane whose
+        credit has reached one request goes before its rank.
+        """
         self.remove(claim)
-        self._gone.append((now, RANKS.index(claim.lane), claim.cost))
-        # Whoever went before its rank pays in full; whoever went by its rank took nothing from anybody.
-        owed = self._owed[claim.lane]
-        self._owed[claim.lane] = owed - claim.cost if owed >= _WHOLE else max(0.0, owed - claim.cost)
-        for lane in RANKS[1:]:
-            if self._owed[lane] < _WHOLE:
-                part = _OWED_PROBING if is_probing and lane is Lane.READ else _OWED
-                earned = part * claim.cost
-                self._owed[lane] = min(self._owed[lane] + earned, max(1.0, earned))
+        self._recent.append(Sent(now, RANKS.index(claim.lane), claim.cost))
+
+        # 1. Charge the lane. A lane that went before its rank spends its credit, below zero if the claim cost
+        #    more than one request; a lane that went by its rank cannot fall below zero.
+        credit = self._credit[claim.lane]
+        went_early = credit >= ONE_REQUEST
+        self._credit[claim.lane] = credit - claim.cost if went_early else max(0.0, credit - claim.cost)
+
+        # 2. Every lower lane earns its share, up to one request, even while it is empty: credit outlives an
+        #    idle moment, but is not hoarded.
+        for lane in (Lane.ORDER, Lane.READ):
+            if self._credit[lane] < ONE_REQUEST:
+                share = PROBING_SHARE if is_probing and lane is Lane.READ else LANE_SHARE
+                earned = share * claim.cost
+                self._credit[lane] = min(self._credit[lane] + earned, max(1.0, earned))
+
+        # 3. Charge the bot. Cancels are free. An order counts towards its bot's share of reads; a read does
+        #    not count towards its share of orders, or a reader of low weight would fall behind with them.
         if claim.lane is not Lane.CANCEL:
-            self._all.charge(claim)
+            self._tags.charge(claim)
         if claim.lane is Lane.ORDER:
-            self._orders.charge(claim)
+            self._order_tags.charge(claim)
 
     def remove(self, claim: Claim) -> None:
-        """Take out a claim that stands in line."""
-        standing = self._standing.pop(claim.id)
-        self._lanes[claim.lane].remove(standing)
-        if standing.alike is not None:
-            alike = self._alike[standing.alike]
-            del alike[standing.id]
+        """Remove a claim."""
+        waiting = self._waiting.pop(claim.id)
+        self._lanes[claim.lane].remove(waiting)
+        if waiting.alike is not None:
+            alike = self._alike[waiting.alike]
+            del alike[waiting.id]
             if not alike:
-                del self._alike[standing.alike]
+                del self._alike[waiting.alike]
 
     def take_alike(self, claim: Claim) -> list[Claim]:
-        """Take out and return those that are like a claim that goes."""
+        """Remove and return the claims that are like one that goes."""
         alike = [*self._alike.get(claim.alike, {}).values()]
         for one in alike:
             self.remove(one)
@@ -113,61 +136,58 @@ class WaitQueue:
         return first.values()
 
     def ended(self, now: float) -> list[Claim]:
-        """Take out and return the claims whose time is over at `now`."""
-        over = []
+        """Remove and return the claims whose deadline has passed at `now`."""
+        ended = []
         while self._first_end() <= now:
             claim = heapq.heappop(self._ends)[2]
             self.remove(claim)
-            over.append(claim)
-        return over
+            ended.append(claim)
+        return ended
 
     def next_end(self) -> float | None:
-        """Return when the first claim gives up, None when nobody waits."""
+        """Return the first deadline, None if the queue is empty."""
         end = self._first_end()
         return end if self._ends else None
 
-    def cost_ahead(self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
-        """Estimate the cost that goes before a claim that waits or enters now, one of cost 1 in `slot_s`.
+    def _first_end(self) -> float:
+        # An entry is stale if its claim has left, or has entered anew after it was refused.
+        while self._ends and self._waiting.get(self._ends[0][2].id) is not self._ends[0][2]:
+            heapq.heappop(self._ends)
+        return self._ends[0][0] if self._ends else float("inf")
 
-        Beside what waits before it, others of higher lanes will come, as many as of late; but its lane has
-        its tenth for certain, and so have those below it. Where its lane `is_apart`, the others take nothing
-        from it. Queues of mixed costs are counted by their first claim: each queue that goes by turns with
-        this one may hold one dear request more than that.
+    def cost_ahead(self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
+        """Estimate the cost that goes before a claim that waits or enters now; a cost of 1 takes `slot_s`.
+
+        In a queue of mixed costs each bot counts by its first claim: it may hold one dear request more.
         """
+        # 1. What waits before it in its own lane. If its limits are apart, other lanes take nothing from it.
         orders = self._lanes[Lane.ORDER] if claim.lane is Lane.READ else None
-        lane = self._lanes[claim.lane]
+        lane, rank = self._lanes[claim.lane], RANKS.index(claim.lane)
         own = lane.cost_before(claim, lane.tag_of(claim.bot), orders)
         if is_apart:
             return own
-        ahead = own + sum(above.cost for above in self._above[claim.lane])
-        ahead += sum(self._owed_to(lane, ahead) for lane in RANKS[RANKS.index(claim.lane) + 1 :])
+        # 2. What waits in higher lanes, and what lower lanes send on their credit meanwhile.
+        ahead = own + sum(self._lanes[higher].cost for higher in RANKS[:rank])
+        ahead += sum(self._early_cost(lower, ahead) for lower in RANKS[rank + 1 :])
         if claim.lane is Lane.CANCEL:
             return ahead
-        guaranteed = max(0.0, own + claim.cost - self._owed[claim.lane]) / _OWED
-        left = 1.0 - _OWED * self._taken_above(claim.lane, now - slot_s / _OWED)
-        if left <= _OWED:
+        # 3. What will come in higher lanes: as much as of late. But its own lane has its share for certain.
+        guaranteed = max(0.0, own + claim.cost - self._credit[claim.lane]) / LANE_SHARE
+        since = now - slot_s / LANE_SHARE
+        higher_cost = sum(sent.cost for sent in self._recent if sent.at > since and sent.rank < rank)
+        free_share = 1.0 - LANE_SHARE * higher_cost
+        if free_share <= LANE_SHARE:
             return guaranteed
-        return min((ahead + claim.cost) / left - claim.cost, guaranteed)
+        return min((ahead + claim.cost) / free_share - claim.cost, guaranteed)
 
-    def _owed_to(self, lane: Lane, gone: float) -> float:
-        """Return the cost that goes from a lane as its tenth, beside that much of higher ones."""
+    def _early_cost(self, lane: Lane, higher_cost: float) -> float:
+        """Return the cost that a lane sends before its rank while so much of higher lanes is sent."""
         waiting = self._lanes[lane]
-        beyond = self._owed[lane] + _OWED * gone - _WHOLE
-        return min(waiting.cost, beyond + waiting.head().cost) if waiting and beyond >= 0 else 0.0
-
-    def _taken_above(self, lane: Lane, since: float) -> float:
-        """Return the cost that waited in higher lanes and went since then."""
-        rank = RANKS.index(lane)
-        return sum(cost for at, its_rank, cost in self._gone if at > since and its_rank < rank)
+        surplus = self._credit[lane] + LANE_SHARE * higher_cost - ONE_REQUEST
+        return min(waiting.cost, surplus + waiting.head().cost) if waiting and surplus >= 0 else 0.0
 
     def depths(self) -> Counter[tuple[Lane, str]]:
-        """Return how many wait, by lane and bot."""
-        if not self._standing:
+        """Return how many claims wait, by lane and bot."""
+        if not self._waiting:
             return Counter()
         return Counter({(lane, bot): depth for lane in RANKS for bot, depth in self._lanes[lane].depths()})
-
-    def _first_end(self) -> float:
-        # One that stands no longer, or stands again after it was let go and refused.
-        while self._ends and self._standing.get(self._ends[0][2].id) is not self._ends[0][2]:
-            heapq.heappop(self._ends)
-        return self._ends[0][0] if self._ends else float("inf")
