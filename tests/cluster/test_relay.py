@@ -141,7 +141,8 @@ def test_what_the_leader_declines_is_refused_here_with_its_reason(relay: LeaderR
     a, _ = waiting(relay, "a", "b")
     relay.take_note()
     rejected = RejectedClaim("a", "deadline_exceeded", "The queue is too long.", 2.0)
-    relay.take_grant(Grant(rejected=[rejected, rejected]), 0.0)
+    unknown = rejected._replace(name="never heard of")
+    relay.take_grant(Grant(rejected=[rejected, rejected, unknown]), 0.0)
     expected = Rejection(a, "deadline_exceeded", "The queue is too long.", 2.0)
     assert relay.pacer.release(0.0) == Release((), (expected,), 1000.0)
     assert relay.take_note() == Note()
@@ -169,6 +170,13 @@ def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(relay: LeaderRelay) ->
     note = relay.take_note()
     assert note.sent == [("+1", 0.1)]
     assert note.completed == [Completion("+1", ACCEPTED, 0.1, 0.2)]
+
+
+def test_in_the_leaders_own_process_a_claim_goes_while_the_leader_has_room(relay: LeaderRelay) -> None:
+    relay.leader = Leader(PacerSettings(known=(Quota(1, 1.0),)), lambda: 0.5, [], 0.0)
+    assert [relay.pacer.goes_at_once(claim(name), 0.0) for name in "ab"] == [True, False]
+    relay.pacer.leave(claim("b"))
+    assert relay.take_note() == Note()
 
 
 def test_with_credits_enough_at_hand_it_asks_for_none(relay: LeaderRelay) -> None:
