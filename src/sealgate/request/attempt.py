@@ -52,19 +52,11 @@ class Sender:
     ) -> Answer | Failure | None:
         """Stamp, record, sign and send. Return what came of it, None where it must wait once more, unsent."""
         is_sent = False
-        live_key, clock, now = (
-            self._generation.live_keys[ticket.key],
-            self._generation.clock,
-            self._system.now(),
-        )
+        live_key, now = self._generation.live_keys[ticket.key], self._system.now()
         try:
             # 1. Let the journal know of nonces that rise before they are used.
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
-                now_ms = clock.timestamp_ms(now)
-                if self._books.must_reserve(live_key.nonces, now_ms):
-                    permit.has_waited = True
-                    await self._books.reserve(live_key.nonces, ticket.key, now_ms)
-                    now = self._system.now()
+                now = await self._reserve(live_key, permit, now)
             # 2. Stamp. Only the journal is waited for behind the stamp, as it records the fence.
             self._stamp(ticket, live_key, body, now, context)
             # 3. Record an order.
@@ -76,16 +68,18 @@ class Sender:
             # 4. Sign. Nothing may be waited for between the nonce and the first byte.
             stamp = context.timestamp_ms, live_key.nonces.take(context.timestamp_ms)
             data = sealed_request(self._generation.upstream.head, ticket, live_key.key, stamp, body)
-            # 5. Ask once more whether it may be sent, and whether the connection still carries it.
-            self._standing.check(ticket, context, now)
-            if permit.is_paused(now):
-                return None
+            # 5. If anything was waited for, ask once more whether it may be sent at this moment.
+            if permit.has_waited:
+                self._standing.check(ticket, context, now)
+                if permit.is_paused(now):
+                    return None
+            # 6. Does the connection still carry it?
             if not self._is_fit(connection, ticket, permit, context, now):
                 if not connection.life.has_rested:  # a new one: it fails like one that cannot be made
                     return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
                 context.needs_new_connection = True
                 return None
-            # 6. Send.
+            # 7. Send.
             is_sent = True
         finally:
             if not is_sent:  # the connection serves the next request
@@ -111,6 +105,15 @@ class Sender:
         if context.validity is not None:
             context.validity.check(now)
         return min(self._generation.config.upstream.total_timeout, time_left_s)
+
+    async def _reserve(self, live_key: LiveKey, permit: Permit, now: float) -> float:
+        """Have the journal reserve nonces where the next one is not; return what time it is then."""
+        now_ms = self._generation.clock.timestamp_ms(now)
+        if not self._books.must_reserve(live_key.nonces, now_ms):
+            return now
+        permit.has_waited = True
+        await self._books.reserve(live_key.nonces, live_key.key.alias, now_ms)
+        return self._system.now()
 
     def _stamp(
         self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext

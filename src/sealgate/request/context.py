@@ -46,60 +46,36 @@ class RequestContext(Outcome):
     """A request in flight: its record, filled in step by step, and what only the pipeline needs to know.
 
     Times are readings of `System.now`. `own_id` is unique; the bot's id may replace it as `request_id` in log
-    and reply. `give_up_at` bounds the waiting, `ends_at` everything; `not_before` holds a resend back.
-    `conclusion` is what the bot may conclude if the request ends now: unknown from the first byte of an
-    attempt until its verdict. `fence_ms` is the server time after which the latest attempt can no longer be
-    admitted. `idempotency` is its Idempotency-Key with the digest of its content, `order` its row in the
-    journal, `used` the policy's usage that counts it, and as how many orders. `breaker` is the KeyBreaker of
-    its key. `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the
-    latest reply refused it for the limit; `is_late`: for its timestamp, as its `validity` demands.
-    `has_shared`: it waited in vain for the reply to another request; `may_share`: it may do so again.
+    and reply. `conclusion` is what the bot may conclude if the request ends now: unknown from the first byte
+    of an attempt until its verdict.
     """
 
-    __slots__ = (
-        "_since",
-        "_stage",
-        "_task",
-        "breaker",
-        "ends_at",
-        "fence_ms",
-        "give_up_at",
-        "has_shared",
-        "idempotency",
-        "is_late",
-        "is_limited",
-        "is_over",
-        "may_be_stopped",
-        "may_share",
-        "needs_new_connection",
-        "not_before",
-        "order",
-        "own_id",
-        "refusal",
-        "sent_at",
-        "ticket",
-        "timestamp_ms",
-        "used",
-        "validity",
-    )
+    ticket: Ticket | None = None
+    breaker: object = None  # the KeyBreaker of its key
+    validity: "Validity | None" = None
+    give_up_at: float = 0.0  # bounds the waiting
+    ends_at: float = 0.0  # bounds everything
+    not_before: float = 0.0  # holds a resend back
+    sent_at: float = 0.0
+    timestamp_ms: int = 0
+    fence_ms: int = 0  # the exchange's time after which the latest attempt can no longer be admitted
+    is_over: bool = False
+    is_limited: bool = False  # the latest reply refused it for the limit
+    is_late: bool = False  # the latest reply refused it for its timestamp, as its `validity` demands
+    needs_new_connection: bool = False  # the idle connection that it had was too old, or closed
+    has_shared: bool = False  # it waited in vain for the reply to another request
+    may_be_stopped: bool = True
+    may_share: bool = True  # it may wait for the reply to another request
+    idempotency: "tuple[Name, str] | None" = None  # its Idempotency-Key, and the digest of its content
+    order: "Order | None" = None  # its row in the journal
+    used: "tuple[Usage, int] | None" = None  # the policy's usage that counts it, and as how many orders
+    refusal: Refusal | None = None
+    _stage: Stage = OWN
 
     def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
         super().__init__(own_id, method, now)
         self.own_id = own_id
-        self.ticket: Ticket | None = None
-        self.breaker: object = None
-        self.validity: Validity | None = None
-        self.give_up_at = self.ends_at = self.not_before = self.sent_at = 0.0
-        self.timestamp_ms = self.fence_ms = 0
-        self.is_over = self.is_limited = self.is_late = False
-        self.needs_new_connection = self.has_shared = False
-        self.may_be_stopped = self.may_share = True
-        self.idempotency: tuple[Name, str] | None = None
-        self.order: Order | None = None
-        self.used: tuple[Usage, int] | None = None
-        self.refusal: Refusal | None = None
         self._task = task
-        self._stage = OWN
         self._since = now
 
     def enter(self, stage: Stage, now: float) -> None:
@@ -153,8 +129,8 @@ class RequestContext(Outcome):
 
     def claim(self, ticket: Ticket, serial: str = "", alike: Hashable = None) -> Claim:
         """Return what stands in line for it; those `alike` may go as one."""
-        bot, route = ticket.bot, ticket.route
-        is_again = self.has_shared or RATE_LIMITED in self.resends or NONCE in self.resends
+        bot, route, resends = ticket.bot, ticket.route, self.resends
+        is_again = self.has_shared or bool(resends and (RATE_LIMITED in resends or NONCE in resends))
         return Claim(
             self.own_id,
             bot.name,
@@ -179,16 +155,17 @@ class RequestContext(Outcome):
 
     def sends(self, now: float, *, may_be_stopped: bool) -> None:
         """Note that an attempt goes out, and whether a bot that hangs up ends it."""
-        self.enter(SENT, now)
+        self._stage, self._since = SENT, now  # the gateway itself was at work until now
         self.attempts += 1
         self.sent_at = now
         self.may_be_stopped = may_be_stopped
         self.conclusion = _UNKNOWN
 
     def came_back(self, now: float) -> None:
-        """Note that an attempt is over."""
-        self.enter(OWN, now)
-        self.may_be_stopped = True
+        """Note that an attempt is over, if one was sent."""
+        if self._stage is not OWN:
+            self.enter(OWN, now)
+            self.may_be_stopped = True
 
     def concludes(self, conclusion: Conclusion) -> None:
         """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""

@@ -39,7 +39,8 @@ class Learner:
                 self._learn_from_failure(attempt, permit, context, now)
                 return
             self._learn_from_reply(ticket, attempt, permit, context, now)
-            self._learn_of_firewall(ticket, attempt, permit, context, now)
+            if attempt.verdict.means is not _DONE or self._generation.gates.firewall.is_alert:
+                self._learn_of_firewall(ticket, attempt, permit, context, now)
             if ticket.route.auth is _SIGNED:
                 breaker = self._generation.live_keys[ticket.key].breaker
                 breaker.observe(attempt.status, attempt.verdict, context.sent_at)

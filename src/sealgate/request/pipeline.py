@@ -161,8 +161,11 @@ class Pipeline:
             line.scheduler.check_pause(claim)
             await clock.wait_until_good(context.give_up_at, line.window_ms)
         # 3. Its turn.
-        at_once = line.scheduler.pass_at_once(claim, self._system.now())
-        permit = at_once or await line.scheduler.pass_through(claim)
+        permit: Permit | Shared | None = line.scheduler.pass_at_once(claim, self._system.now())
+        if isinstance(permit, Permit):
+            permit.has_waited = True  # not in line, but here
+        else:
+            permit = await line.scheduler.pass_through(claim)
         context.enter(OWN, self._system.now())
         return permit
 
