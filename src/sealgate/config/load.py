@@ -145,8 +145,9 @@ def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGatewa
         return OwnGateway()
     # 3. One with a mistake: what matters is read as if nothing else were written.
     written = {name: _written(name, layers) for name in _TELLING}
+    unix = written["admin.unix"]
     try:
-        socket = Admin.model_validate({"unix": written["admin.unix"] or ""}).unix
+        socket = Admin.model_validate({} if unix is None else {"unix": unix}).unix
     except ValidationError:
         raise trouble from None
     any_key = {"any": {"api_key": "any", "secret": "env:ANY"}}  # there must be one
