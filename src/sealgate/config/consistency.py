@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from sealgate.config.addresses import Address
 from sealgate.config.model import Config
-from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
+from sealgate.config.names import STRANGER, STRANGERS_LABEL
 from sealgate.config.problems import Problem
 from sealgate.venues.routes import RouteTable
 
@@ -40,8 +40,8 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
                 yield Problem(("keys", alias, setting), f"has no effect: the venue {name} requires none")
 
 
-def _windows_are_the_exchange_s(config: Config) -> Iterator[Problem]:
-    """By a shorter one, an order would be said to be dead while the exchange still takes it."""
+def _windows_are_as_the_exchange_has_them(config: Config) -> Iterator[Problem]:
+    """By a shorter one, an order would be called dead while the exchange still accepts it."""
     venue = config.venue
     for alias, key in config.keys.items():
         if venue.fixes_window and key.recv_window_ms != venue.recv_window_ms:
@@ -133,9 +133,10 @@ def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
         elif not bot.key and not bot.keys and len(config.keys) > 1:
             yield Problem(("bots", name), f"chooses no key; add key, one of {_aliases(config)}")
         else:
-            yield from _unknown_keys(
-                config, ("bots", name, "key" if bot.key else "keys"), config.keys_of(name)
-            )
+            for alias in config.keys_of(name):
+                if alias not in config.keys:
+                    text = f"names {alias}, which is not a key; write one of {_aliases(config)}"
+                    yield Problem(("bots", name, "key" if bot.key else "keys"), text)
 
 
 def _policies_say_something(config: Config) -> Iterator[Problem]:
@@ -153,12 +154,6 @@ def _policies_say_something(config: Config) -> Iterator[Problem]:
                 yield Problem(
                     (*path, "max_size", symbol), "has no effect, as symbols does not allow it; add it there"
                 )
-
-
-def _unknown_keys(config: Config, path: SettingPath, aliases: tuple[str, ...]) -> Iterator[Problem]:
-    for alias in aliases:
-        if alias not in config.keys:
-            yield Problem(path, f"names {alias}, which is not a key; write one of {_aliases(config)}")
 
 
 def _routes_are_inside(config: Config) -> Iterator[Problem]:
@@ -195,7 +190,7 @@ def _aliases(config: Config) -> str:
 _CHECKS = (
     _has_a_key,
     _keys_are_whole,
-    _windows_are_the_exchange_s,
+    _windows_are_as_the_exchange_has_them,
     _prefix_comes_once,
     _exchange_is_another,
     _listens,

@@ -7,12 +7,11 @@ all but the beginning of an API key, in whose place people paste the secret.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-from pydantic import BaseModel
+from typing import Any
 
 from sealgate.config.load import Loaded
 from sealgate.config.names import SettingPath, dotted
-from sealgate.config.settings import Setting, find_setting, plain_value
+from sealgate.config.settings import ANY, Setting, all_settings, plain_value
 from sealgate.config.sources import DEFAULT
 from sealgate.config.values import Masked
 from sealgate.config.venues import settings_of
@@ -30,37 +29,28 @@ class Effective:
 
 
 def effective(loaded: Loaded) -> list[Effective]:
-    """Return every setting, in the order of the model."""
-    return [
-        Effective(dotted(path), _masked(setting, plain_value(value)), _source(loaded, setting, path))
-        for path, value in _leaves(loaded.config, ())
-        for setting in _setting_at(path)
-    ]
+    """Return every setting, in the order of the model; those of one key, bot or route stay together."""
+    found = []
+    for setting in all_settings():
+        for path, value in _values(loaded.config, setting.path, ()):
+            row = path[:2] if ANY in setting.path else path[:1]
+            shown = _masked(setting, plain_value(value))
+            found.append((row, Effective(dotted(path), shown, _source(loaded, setting, path))))
+    rows = list(dict.fromkeys(row for row, _ in found))
+    return [one for _, one in sorted(found, key=lambda pair: rows.index(pair[0]))]
 
 
-def _leaves(node: object, path: SettingPath) -> Iterator[tuple[SettingPath, object]]:
-    inner = _inner(node)
-    if inner is None or (isinstance(node, Mapping) and _setting_at(path)):
-        yield path, node
+def _values(node: Any, path: SettingPath, at: SettingPath) -> Iterator[tuple[SettingPath, object]]:
+    """Yield the values that a setting has below a node, with their real paths."""
+    if not path:
+        yield at, node
         return
-    for name, value in inner:
-        yield from _leaves(value, (*path, name))
-
-
-def _inner(node: object) -> list[tuple[str | int, object]] | None:
-    if isinstance(node, BaseModel):
-        return [(name, getattr(node, name)) for name in type(node).model_fields]
-    if isinstance(node, Mapping):
-        return list(node.items())
-    is_tables = isinstance(node, tuple) and any(isinstance(member, BaseModel) for member in node)
-    return list(enumerate(node)) if is_tables and isinstance(node, tuple) else None
-
-
-def _setting_at(path: SettingPath) -> list[Setting]:
-    try:
-        return [find_setting(path)]
-    except KeyError:  # a list of tables without any
-        return []
+    part, *below = path
+    if part != ANY:
+        yield from _values(getattr(node, str(part)), tuple(below), (*at, part))
+        return
+    for name, value in node.items() if isinstance(node, Mapping) else enumerate(node):
+        yield from _values(value, tuple(below), (*at, name))
 
 
 def _source(loaded: Loaded, setting: Setting, path: SettingPath) -> str:

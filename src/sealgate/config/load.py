@@ -1,7 +1,7 @@
 """The way in: find the file, read the sources, validate the whole, and name every problem by its source."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -57,7 +57,8 @@ def load_with_sources(
 ) -> Loaded:
     """Load as `load_config` does, and tell the sources, too."""
     environ = os.environ if environ is None else environ
-    _refuse_debugging(environ)
+    if environ.get("PYDANTIC_SETTINGS_DEBUG"):  # with it, pydantic-settings logs the value of every setting
+        raise ConfigError(["PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"])
     found = find_file(file, environ)
     layers = (read_flags(overrides), read_environment(environ), _read_file(found))
     return Loaded(_whole(layers, has_file=found is not None), found, layers)
@@ -188,45 +189,22 @@ def check_whole(config: Config) -> None:
         raise ConfigError([f"{dotted(problem.path)}: {problem.text}" for problem in problems])
 
 
-def _refuse_debugging(environ: Mapping[str, str]) -> None:
-    # With it, pydantic-settings logs the value of every setting.
-    if environ.get("PYDANTIC_SETTINGS_DEBUG"):
-        raise ConfigError(["PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"])
-
-
 def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
-    found = [(problem, line) for problem in problems for line in _lines_of(problem, layers)]
-    lines = [line for _, line in found]
-    return [line for problem, line in found if not _is_misspelt(problem, lines)]
-
-
-def _is_misspelt(problem: Problem, lines: Sequence[str]) -> bool:
-    """Whether a missing setting is there but misspelt, which is reported as such."""
-    names = (dotted(problem.path), variable(problem.path))
-    hints = tuple(_hint(name) for name in names)
-    return problem.text.startswith(MISSING) and any(line.endswith(hints) for line in lines)
-
-
-def _lines_of(problem: Problem, layers: tuple[Layer, ...]) -> list[str]:
-    """Tell a problem; of the environment's unknown variables each by its whole name."""
-    source = _source(problem, layers)
-    if problem.text != UNKNOWN or not (names := source.written(problem.path)):
-        return [_line(problem, source)]
-    meant = {name: nearest_variable(name) for name in names}
-    return [f"{name}: {UNKNOWN}{_hint(near)}" for name, near in meant.items()]
-
-
-def _source(problem: Problem, layers: tuple[Layer, ...]) -> Layer:
-    """Return the source that set it, or that set most of what is around it."""
-    return max(layers, key=lambda layer: layer.depth(problem.path))
-
-
-def _line(problem: Problem, source: Layer) -> str:
-    """Tell a problem in the words of its source."""
-    known = source.depth(problem.path) > 0
-    where = source.spell(problem.path) if known else dotted(problem.path)
-    return f"{where}: {problem.text}{_hint(source.name(problem.meant) if problem.meant else None)}"
-
-
-def _hint(meant: str | None) -> str:
-    return f"; did you mean {meant}?" if meant else ""
+    """Tell each problem in the words of its source: the one that set it, or most of what is around it."""
+    told: list[tuple[Problem, str, str | None]] = []  # with where it is, and what is meant
+    for problem in problems:
+        source = max(layers, key=lambda layer: layer.depth(problem.path))
+        written = source.written(problem.path) if problem.text == UNKNOWN else ()
+        if written:  # a variable is told by its whole name, even if only the end of it is unknown
+            told += [(problem, name, nearest_variable(name)) for name in written]
+        else:
+            is_set_there = source.depth(problem.path) > 0
+            where = source.spell(problem.path) if is_set_there else dotted(problem.path)
+            told.append((problem, where, source.name(problem.meant) if problem.meant else None))
+    lines = []
+    hinted = {meant for _, _, meant in told}
+    for problem, where, meant in told:
+        is_misspelt = not hinted.isdisjoint((dotted(problem.path), variable(problem.path)))
+        if not (problem.text.startswith(MISSING) and is_misspelt):  # which is told already
+            lines.append(f"{where}: {problem.text}" + (f"; did you mean {meant}?" if meant else ""))
+    return lines

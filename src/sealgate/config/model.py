@@ -16,44 +16,8 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from sealgate.config import values
 from sealgate.config.addresses import Address
-from sealgate.config.values import (
-    LIST,
-    AdminSocket,
-    Aliases,
-    Amount,
-    Amounts,
-    ApiKey,
-    CaFile,
-    Count,
-    ExchangeUrl,
-    HeaderPrefix,
-    Hosts,
-    JournalFile,
-    JsonPointer,
-    KeyUid,
-    Name,
-    OptionalAddress,
-    OptionalGroup,
-    OptionalPath,
-    OptionalSocket,
-    PathPrefix,
-    PemFile,
-    Permission,
-    Permissions,
-    Quotas,
-    Redis,
-    Reference,
-    RouteMatch,
-    Seconds,
-    SecondsOrZero,
-    Size,
-    Symbols,
-    Uid,
-    Variables,
-    VenueName,
-    Weight,
-)
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
@@ -66,43 +30,45 @@ class _Table(BaseModel):
 class Listen(_Table):
     """Where bots connect. `unix_group` is the group's number; without a `client_ca` no client certificate."""
 
-    tcp: OptionalAddress = Field(
+    tcp: values.OptionalAddress = Field(
         default=Address("127.0.0.1", 8787), description='Where bots connect, host:port; "" turns it off.'
     )
-    unix: OptionalSocket = Field(
+    unix: values.OptionalSocket = Field(
         default=None, description="A Unix socket for bots.", examples=["/run/sealgate/bots.sock"]
     )
     unix_mode: Literal["0600", "0660"] = Field(
         default="0600", description="0660 also admits listen.unix_group."
     )
-    unix_group: OptionalGroup = Field(
+    unix_group: values.OptionalGroup = Field(
         default=None, description="A group, by name or number.", examples=["traders"]
     )
-    hosts: Hosts = Field(
+    hosts: values.Hosts = Field(
         default=_LOOPBACK_HOSTS, description="Accepted names in the Host header, with any port."
     )
-    max_body: Size = Field(default=ByteSize(1024**2), description="The largest body of a request.")
-    head_timeout: Seconds = Field(
+    max_body: values.Size = Field(default=ByteSize(1024**2), description="The largest body of a request.")
+    head_timeout: values.Seconds = Field(
         default=10.0, description="Seconds that a bot may take to send a request's head."
     )
-    body_timeout: Seconds = Field(default=10.0, description="Seconds that a bot may take to send its body.")
-    max_connections: Count = Field(default=1000, description="Open connections of bots.")
-    tls_cert: PemFile = Field(
+    body_timeout: values.Seconds = Field(
+        default=10.0, description="Seconds that a bot may take to send its body."
+    )
+    max_connections: values.Count = Field(default=1000, description="Open connections of bots.")
+    tls_cert: values.PemFile = Field(
         default=None,
         description="PEM file with certificate and chain: HTTPS for bots.",
         examples=["/etc/sealgate/cert.pem"],
     )
-    tls_key: PemFile = Field(
+    tls_key: values.PemFile = Field(
         default=None,
         description="PEM file with its key, readable by you alone.",
         examples=["/etc/sealgate/key.pem"],
     )
-    client_ca: CaFile = Field(
+    client_ca: values.CaFile = Field(
         default=None,
         description="PEM file of authorities: bots must have a certificate from one of them.",
         examples=["/etc/sealgate/clients.pem"],
     )
-    drain: SecondsOrZero = Field(
+    drain: values.SecondsOrZero = Field(
         default=3.0, description="Seconds after SIGTERM in which reads and cancels still pass."
     )
 
@@ -110,14 +76,14 @@ class Listen(_Table):
 class Admin(_Table):
     """Where metrics and health are read, and commands are taken. `unix` is "off", or None for the default."""
 
-    tcp: OptionalAddress = Field(
+    tcp: values.OptionalAddress = Field(
         default=Address("127.0.0.1", 8788),
         description='Where the live page, metrics and health are read; "" turns it off.',
     )
-    hosts: Hosts = Field(
+    hosts: values.Hosts = Field(
         default=_LOOPBACK_HOSTS, description="Accepted names in the Host header of the admin address."
     )
-    unix: AdminSocket = Field(
+    unix: values.AdminSocket = Field(
         default=None,
         description='Socket for halt, resume and reload; "" is the default place, "off" is none.',
         examples=["/run/sealgate/admin.sock"],
@@ -127,15 +93,17 @@ class Admin(_Table):
 class Upstream(_Table):
     """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
 
-    prefix: PathPrefix = Field(default="", description="The start of every path: forwarded, but not signed.")
-    connect_timeout: Seconds = Field(default=3.0, description="Seconds to make one connection.")
-    total_timeout: Seconds = Field(default=10.0, description="Seconds for one attempt.")
-    max_connections: Count = Field(
+    prefix: values.PathPrefix = Field(
+        default="", description="The start of every path: forwarded, but not signed."
+    )
+    connect_timeout: values.Seconds = Field(default=3.0, description="Seconds to make one connection.")
+    total_timeout: values.Seconds = Field(default=10.0, description="Seconds for one attempt.")
+    max_connections: values.Count = Field(
         default=32, description="Connections to the exchange; with 1, reads wait behind an order that hangs."
     )
-    keep_alive: Seconds = Field(default=15.0, description="Seconds that an idle connection is kept.")
+    keep_alive: values.Seconds = Field(default=15.0, description="Seconds that an idle connection is kept.")
     warm: bool = Field(default=True, description="Keep one connection open at all times.")
-    ca_file: CaFile = Field(
+    ca_file: values.CaFile = Field(
         default=None,
         description="PEM file of authorities to trust instead of the system's.",
         examples=["/etc/sealgate/exchange-ca.pem"],
@@ -145,7 +113,7 @@ class Upstream(_Table):
 class Signing(_Table):
     """What replaces the venue file's settings; None: nothing does. `Config.venue` includes it."""
 
-    header_prefix: HeaderPrefix | None = Field(
+    header_prefix: values.HeaderPrefix | None = Field(
         default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]
     )
     encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
@@ -162,12 +130,14 @@ class Signing(_Table):
 class Clock(_Table):
     """How the exchange's time is followed. `path` is "" where nothing says it."""
 
-    path: OptionalPath = Field(default="", description='The path of the exchange\'s time; "" if it has none.')
-    field: JsonPointer = Field(
+    path: values.OptionalPath = Field(
+        default="", description='The path of the exchange\'s time; "" if it has none.'
+    )
+    field: values.JsonPointer = Field(
         default="", description='JSON pointer to the time in the reply; "" searches for it.'
     )
-    interval: Seconds = Field(default=30.0, description="Seconds between two samples.")
-    grace: SecondsOrZero = Field(
+    interval: values.Seconds = Field(default=30.0, description="Seconds between two samples.")
+    grace: values.SecondsOrZero = Field(
         default=10.0,
         description="Seconds to wait for the first sample before it is logged that there is none.",
     )
@@ -179,23 +149,22 @@ class Clock(_Table):
 class Limits(_Table):
     """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
 
-    known: Quotas = Field(
+    known: values.Quotas = Field(
         default=(),
         description='Published limits, such as ["1200/60s"]; others are learned.',
         examples=[["1200/60s"]],
     )
     headers: bool = Field(
-        default=True,
-        description="false ignores RateLimit and similar header fields of replies.",
+        default=True, description="false ignores RateLimit and similar header fields of replies."
     )
     replay_429: Literal["all", "reads", "none"] = Field(
         default="all", description="What is sent again after a 429."
     )
-    max_wait: SecondsOrZero = Field(
+    max_wait: values.SecondsOrZero = Field(
         default=30.0, description="The longest a request may wait in the gateway, in seconds."
     )
-    queue: Count = Field(default=1000, description="How many requests of one key may wait at once.")
-    redis: Redis = Field(
+    queue: values.Count = Field(default=1000, description="How many requests of one key may wait at once.")
+    redis: values.Redis = Field(
         default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
     )
 
@@ -214,13 +183,13 @@ class Log(_Table):
 class Journal(_Table):
     """What outlives the process; without a file nothing does. `keep` holds for replies in memory too."""
 
-    file: JournalFile = Field(
+    file: values.JournalFile = Field(
         default=None,
         description="SQLite file that survives a crash: orders in doubt, replies, learned limits.",
         examples=["journal.db"],
     )
-    keep: Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
-    max_size: Size = Field(
+    keep: values.Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
+    max_size: values.Size = Field(
         default=ByteSize(64 * 1024**2),
         description="Beyond this size, replies are deleted first, orders in doubt never.",
     )
@@ -232,23 +201,23 @@ class Journal(_Table):
 class Key(_Table):
     """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
 
-    api_key: ApiKey = Field(description="The public part of the key.")
-    secret: Reference = Field(
+    api_key: values.ApiKey = Field(description="The public part of the key.")
+    secret: values.Reference = Field(
         description="A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret."
     )
-    passphrase: Reference | None = Field(
+    passphrase: values.Reference | None = Field(
         default=None, description="A reference to its passphrase, if the venue requires one."
     )
-    uid: KeyUid = Field(default="", description="The account's id or memo, if the venue requires one.")
-    session: Reference | None = Field(
+    uid: values.KeyUid = Field(default="", description="The account's id or memo, if the venue requires one.")
+    session: values.Reference | None = Field(
         default=None,
         description="A reference to its session token, which is used to read the key's expiry.",
         examples=["file:main.session"],
     )
-    recv_window_ms: Count = Field(
+    recv_window_ms: values.Count = Field(
         default=5000, description="How long the exchange accepts this key's timestamps, in milliseconds."
     )
-    account: Name | None = Field(
+    account: values.Name | None = Field(
         default=None,
         description="A name for its account: keys with the same name share limits counted by account.",
         examples=["main"],
@@ -258,23 +227,23 @@ class Key(_Table):
 class Policy(_Table):
     """What a bot's orders may be; None: no such rule. `max_size` is one amount, or a table by symbol."""
 
-    symbols: Symbols = Field(
+    symbols: values.Symbols = Field(
         default=(),
         description="The symbols that it may order, as the exchange writes them; others are refused.",
         examples=[["BTC", "ETH"]],
     )
-    max_size: Amounts | None = Field(
+    max_size: values.Amounts | None = Field(
         default=None,
         description="The largest size of an order, as text, or a table by symbol.",
         examples=["0.5"],
     )
-    max_notional: Amount | None = Field(
+    max_notional: values.Amount | None = Field(
         default=None, description="The largest size x price of an order, as text.", examples=["10000"]
     )
-    max_orders_per_minute: Count | None = Field(
+    max_orders_per_minute: values.Count | None = Field(
         default=None, description="How many orders may pass within any 60 s.", examples=[60]
     )
-    max_orders_per_day: Count | None = Field(
+    max_orders_per_day: values.Count | None = Field(
         default=None,
         description="How many may pass within any 24 h; with a journal, a restart does not reset it.",
         examples=[2000],
@@ -295,29 +264,31 @@ class Policy(_Table):
 class Bot(_Table):
     """A client: its credentials, its keys as written (see `Config.keys_of`), its permissions."""
 
-    token: Reference | None = Field(
+    token: values.Reference | None = Field(
         default=None,
         description="A reference to its token; `sealgate token new` makes one.",
         examples=["file:grid.token"],
     )
-    uid: Uid | None = Field(
+    uid: values.Uid | None = Field(
         default=None, description="Its user on the Unix socket, instead of a token.", examples=[1001]
     )
-    key: Name | None = Field(
+    key: values.Name | None = Field(
         default=None,
         description="The alias of its key under [keys], if there are several.",
         examples=["main"],
     )
-    keys: Aliases = Field(
+    keys: values.Aliases = Field(
         default=(),
         description="The keys that it may choose from; the first is the default.",
         examples=[["main", "alt"]],
     )
-    may: Permissions = Field(
+    may: values.Permissions = Field(
         default=frozenset({"read", "trade"}),
         description="Add keys only for bots that manage API keys or withdraw.",
     )
-    weight: Weight = Field(default=1.0, description="Its share while bots ask for more than the limit.")
+    weight: values.Weight = Field(
+        default=1.0, description="Its share while bots ask for more than the limit."
+    )
     policy: Policy = Policy()
 
 
@@ -327,19 +298,17 @@ class Route(_Table):
     # Other required settings may stand in the environment; a member of a list cannot.
     model_config = ConfigDict(json_schema_extra={"required": ["match"]})
 
-    match: RouteMatch = Field(description="METHOD and path, with {placeholders}.")
-    needs: Permission | None = Field(
+    match: values.RouteMatch = Field(description="METHOD and path, with {placeholders}.")
+    needs: values.Permission | None = Field(
         default=None, description="With read, it is also sent again after a lost reply.", examples=["read"]
     )
     lane: Literal["cancel", "order", "read"] | None = Field(
         default=None, description="cancel goes before order, order before read.", examples=["read"]
     )
-    cost: Count | None = Field(
-        default=None,
-        description="More than 1 if the exchange counts it as several requests.",
-        examples=[1],
+    cost: values.Count | None = Field(
+        default=None, description="More than 1 if the exchange counts it as several requests.", examples=[1]
     )
-    share_s: SecondsOrZero | None = Field(
+    share_s: values.SecondsOrZero | None = Field(
         default=None,
         description="How old an identical read's reply may be; 0: only waiting reads share one.",
         examples=[0.0],
@@ -372,15 +341,15 @@ class Config(BaseSettings):
         frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
     )
 
-    venue: VenueName = Field(
+    venue: values.VenueName = Field(
         default_factory=default_venue,
         json_schema_extra={"default": DEFAULT_VENUE},
         description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
     )
-    base_url: ExchangeUrl = Field(
+    base_url: values.ExchangeUrl = Field(
         description="The exchange's address: https, or http if it is on this machine."
     )
-    cmd_env: Variables = Field(
+    cmd_env: values.Variables = Field(
         default=(),
         description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
         examples=["VAULT_*"],
@@ -393,9 +362,13 @@ class Config(BaseSettings):
     limits: Limits = Limits()
     log: Log = Log()
     journal: Journal = Journal()
-    keys: Annotated[Mapping[Name, Key], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
-    bots: Annotated[Mapping[Name, Bot], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
-    routes: Annotated[tuple[Route, ...], LIST] = ()
+    keys: Annotated[Mapping[values.Name, Key], AfterValidator(MappingProxyType)] = Field(
+        default_factory=_none, examples=["main"]
+    )
+    bots: Annotated[Mapping[values.Name, Bot], AfterValidator(MappingProxyType)] = Field(
+        default_factory=_none, examples=["grid"]
+    )
+    routes: Annotated[tuple[Route, ...], values.LIST] = ()
 
     @model_validator(mode="before")
     @classmethod

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from sealgate.config.model import Config
 from sealgate.config.names import PREFIX, SettingPath, variable
-from sealgate.config.settings import ANY, all_settings, model_in
+from sealgate.config.settings import ANY, all_settings
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -80,27 +79,14 @@ def _problem(details: "ErrorDetails") -> Problem:
 
 def nearest(path: SettingPath) -> SettingPath | None:
     """Return the valid setting that an unknown one probably means: in its own table, else in another one."""
-    *table, name = path
-    names = _table_at(tuple(table)).model_fields
-    close = get_close_matches(str(name).lower(), names, n=1)
-    return (*table, close[0]) if close else _elsewhere(str(name).lower())
-
-
-def _elsewhere(name: str) -> SettingPath | None:
-    for table, field in Config.model_fields.items():
-        model = model_in(field.annotation)
-        if isinstance(field.annotation, type) and model is not None and name in model.model_fields:
-            return (table, name)
-    return None
-
-
-def _table_at(path: SettingPath) -> type[BaseModel]:
-    """Walk down the models; names of keys and bots, and indexes, stay in the model of their table."""
-    model: type[BaseModel] = Config
-    for part in path:
-        field = model.model_fields.get(str(part))
-        model = (model_in(field.annotation) if field else None) or model
-    return model
+    *table, written = path
+    name = str(written).lower()
+    named_alike = [setting.at(path)[: len(path)] for setting in all_settings()]
+    close = get_close_matches(name, [str(one[-1]) for one in named_alike if [*one[:-1]] == table], n=1)
+    if close:
+        return (*table, close[0])
+    elsewhere = (setting.path for setting in all_settings() if ANY not in setting.path)
+    return next((other for other in elsewhere if other[-1] == name), None)
 
 
 def nearest_variable(name: str) -> str | None:

@@ -55,8 +55,9 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The possible texts, () where it is free."""
-        forms = (self.field.annotation, *get_args(self.field.annotation))
+        """The texts of which it is one, () where it is free, or a set of them."""
+        whole = self.field.annotation
+        forms = () if get_origin(whole) is frozenset else (whole, *get_args(whole))
         return next((get_args(form) for form in forms if get_origin(form) is Literal), ())
 
     def mark(self, kind: type[_Mark]) -> _Mark | None:

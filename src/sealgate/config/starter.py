@@ -26,12 +26,6 @@ _PASTED: dict[str, object] = {
     "keys.*.secret": "file:main.secret",
 }
 _PASTED_WHERE_WANTED = {"passphrase": "file:main.passphrase", "uid": "PASTE_THE_UID"}
-_HEADERS = {
-    "keys.*": "[keys.main]",
-    "bots.*": "[bots.grid]",
-    "bots.*.policy": "[bots.grid.policy]",
-    "routes.*": "[[routes]]",
-}
 
 
 def starter_text(venue: Venue | None = None, venue_name: str = "") -> str:
@@ -98,7 +92,7 @@ class _Starter:
         if not name:
             return "\n" + "\n".join(lines) + "\n"
         is_needed = ANY not in name or any(setting.name in self._pasted for setting in settings)
-        header = _HEADERS.get(name, f"[{name}]")
+        header = _header(name)
         return "\n" + "\n".join([header if is_needed else f"#{header}", *lines]) + "\n"
 
     def _lines(self, settings: list[Setting]) -> Iterator[str]:
@@ -118,6 +112,15 @@ class _Starter:
         if by_venue or (by_venue is not None and setting.example is None):
             return by_venue
         return plain_value(setting.default) if setting.example is None else setting.example
+
+
+def _header(table: str) -> str:
+    """Return the header of a table; where users choose the name, with the example of the model."""
+    top, _, below = table.partition(".")
+    if not below:
+        return f"[{table}]"
+    examples = Config.model_fields[top].examples
+    return f"[{table.replace(ANY, examples[0])}]" if examples else f"[[{top}]]"
 
 
 def _order(setting: Setting) -> int:

@@ -329,7 +329,7 @@ def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 
 
-EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
+_EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
 
 
 def _expanded(value: object) -> object:
@@ -339,7 +339,7 @@ def _expanded(value: object) -> object:
 _HOME = BeforeValidator(_expanded)
 _FILE = Anchored(from_folder)
 
-OptionalGroup = Annotated[Group | None, EMPTY_IS_NONE]
+OptionalGroup = Annotated[Group | None, _EMPTY_IS_NONE]
 _Address = Annotated[
     Address,
     From(
@@ -347,23 +347,23 @@ _Address = Annotated[
         parse_address,
     ),
 ]
-OptionalAddress = Annotated[_Address | None, EMPTY_IS_NONE]
+OptionalAddress = Annotated[_Address | None, _EMPTY_IS_NONE]
 ExchangeUrl = Annotated[BaseUrl, From(Annotated[str, _like(r"^https?://[^@?#\s]+$")], parse_base_url)]
 VenueName = Annotated[
     Venue, From(Annotated[Any, WithJsonSchema({"type": "string"})], parse_venue), Anchored(venue_from_folder)
 ]
-PemFile = Annotated[Annotated[Path, _HOME, AfterValidator(check_pem_file)] | None, EMPTY_IS_NONE, _FILE]
-CaFile = Annotated[Annotated[Path, _HOME, AfterValidator(check_ca_file)] | None, EMPTY_IS_NONE, _FILE]
+PemFile = Annotated[Annotated[Path, _HOME, AfterValidator(check_pem_file)] | None, _EMPTY_IS_NONE, _FILE]
+CaFile = Annotated[Annotated[Path, _HOME, AfterValidator(check_ca_file)] | None, _EMPTY_IS_NONE, _FILE]
 JournalFile = Annotated[
-    Annotated[Path, _HOME, AfterValidator(check_journal_file)] | None, EMPTY_IS_NONE, _FILE
+    Annotated[Path, _HOME, AfterValidator(check_journal_file)] | None, _EMPTY_IS_NONE, _FILE
 ]
-OptionalSocket = Annotated[Annotated[Path, _HOME, AfterValidator(check_socket)] | None, EMPTY_IS_NONE, _FILE]
+OptionalSocket = Annotated[Annotated[Path, _HOME, AfterValidator(check_socket)] | None, _EMPTY_IS_NONE, _FILE]
 _SocketOrOff = Annotated[
     Path | str, From(str, lambda text: text if text == OFF else check_socket(Path(expand_home(text))))
 ]
 AdminSocket = Annotated[
     _SocketOrOff | None,
-    EMPTY_IS_NONE,
+    _EMPTY_IS_NONE,
     Anchored(lambda text, folder: text if text == OFF else from_folder(text, folder)),
 ]
 Reference = Annotated[

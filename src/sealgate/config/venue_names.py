@@ -73,8 +73,10 @@ def explain(name: str, served: Collection[str]) -> str:
             else f"is not a venue; use {meaning}"
         )
     # Without the ending first: "binancecom" looks more like another name than like binance.
-    plain = _plain(_without_ending(name, others.endings))
-    known = plain if plain in meanings else _without_product(plain, others.products)
+    stem, _, ending = name.rpartition(".")
+    plain = _plain(stem if stem and ending.lower() in others.endings else name)
+    shorter = (plain.removesuffix(product) for product in others.products if plain.endswith(product))
+    known = plain if plain in meanings else next(shorter, plain)
     close = [known] if known in meanings else get_close_matches(plain, meanings, 1, _ALIKE)
     if not close:
         return "is not a venue; `sealgate venues` lists them"
@@ -86,12 +88,3 @@ def explain(name: str, served: Collection[str]) -> str:
 def _plain(name: str) -> str:
     """Return a name as it is compared: small letters and digits."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _without_ending(name: str, endings: tuple[str, ...]) -> str:
-    stem, _, ending = name.rpartition(".")
-    return stem if stem and ending.lower() in endings else name
-
-
-def _without_product(plain: str, products: tuple[str, ...]) -> str:
-    return next((plain.removesuffix(one) for one in products if plain.endswith(one)), plain)
