@@ -58,6 +58,11 @@ max_wait = 0
 level = "debug"
 format = "json"
 
+[journal]
+keep = 3600
+max_size = "1 GiB"
+on_failure = "continue"
+
 [keys.main]
 api_key = "ak-main"
 secret = "file:/run/secrets/main"
@@ -128,6 +133,9 @@ def test_every_setting_of_a_file(written: Path) -> None:
     assert (config.clock.field, config.clock.grace, config.clock.required) == ("/serverTime", 0, False)
     assert (config.limits.replay_429, config.limits.max_wait) == ("reads", 0)
     assert (config.log.level, config.log.format) == ("debug", "json")
+    journal = config.journal
+    assert (journal.file, journal.keep, journal.on_failure) == (None, 3600.0, "continue")
+    assert journal.max_size == 1024**3
     assert config.keys["main"].session == "env:SESSION"
     assert config.bots["grid"].may == {"read"}
     assert config.bots["scalper"].may == {"read", "trade"}
@@ -210,6 +218,11 @@ PROBLEMS: dict[str, tuple[str, str]] = {
         "[[routes]]\nlane = 'read'",
         "FILE: routes[0].match: missing; write it in the file",
     ),
+    "wrong member of a list": (
+        "[listen]\nhosts = ['a:1']",
+        "FILE: listen.hosts[0]: has no valid host; write a name",
+    ),
+    "empty list": ("[bots.a]\ntoken = 'env:X'\nmay = []", "FILE: bots.a.may: is empty; write at least one"),
     "row of routes": ("[[routes]]\nmatch = 'x'", "FILE: routes[0].match: is not METHOD and path"),
     "routes as text": ("routes = ['x']", "FILE: routes[0]: is not a table"),
     "inline secret": ("[bots.a]\ntoken = 'hunter2'", "FILE: bots.a.token: is not a reference to a secret"),
@@ -427,29 +440,3 @@ class TestAdminSocketOfAConfiguration:
         file = tmp_path / "sealgate.toml"
         file.write_text('base_url = "https://api.example.com"\nlisten.tcp = "nowhere"\n')
         assert load_own_gateway(file, {}).identity == {}
-
-
-def load_journal(**settings: str) -> Config:
-    given = {f"SEALGATE_JOURNAL__{name.upper()}": value for name, value in settings.items()}
-    return load_config(None, environ=ONE_KEY | given)
-
-
-def test_nothing_is_kept_unless_a_file_is_named() -> None:
-    journal = load_journal().journal
-    assert journal.file is None
-    assert (journal.keep, journal.max_size, journal.on_failure) == (86_400.0, 64 * 1024**2, "refuse")
-
-
-def test_the_journals_settings(tmp_path: Path) -> None:
-    file = tmp_path / "journal.db"
-    journal = load_journal(file=str(file), keep="3600", max_size="1 GiB", on_failure="continue").journal
-    assert (journal.file, journal.keep, journal.max_size) == (file, 3600.0, 1024**3)
-    assert journal.on_failure == "continue"
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("keep", "0"), ("keep", "1 day"), ("max_size", "0"), ("on_failure", "ignore")]
-)
-def test_what_no_journal_can_be(name: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=f"SEALGATE_JOURNAL__{name.upper()}: "):
-        load_journal(**{name: value})

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from sealgate.cli import main
 from sealgate.config import load_config
-from sealgate.config.load import load_own_gateway, load_with_sources
+from sealgate.config.load import load_own_gateway
 from sealgate.config.settings import all_settings
 from sealgate.config.values import Anchored
 
@@ -144,10 +144,3 @@ def test_halt_and_orders_find_the_gateway_of_a_configuration_elsewhere(elsewhere
     assert load_own_gateway(elsewhere / "x.toml", {}).socket == elsewhere / "admin.sock"
     result = CliRunner().invoke(main, ["halt", "--config", str(elsewhere / "x.toml")])
     assert str(elsewhere / "admin.sock") in result.stderr
-
-
-def test_what_is_shown_is_what_is_used(elsewhere: Path) -> None:
-    loaded = load_with_sources(elsewhere / "x.toml", environ={})
-    assert loaded.config.journal.file == elsewhere / "journal.db"
-    result = CliRunner().invoke(main, ["config", "show", "--changed", "--config", str(elsewhere / "x.toml")])
-    assert str(elsewhere / "journal.db") in result.stdout

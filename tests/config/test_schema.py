@@ -44,17 +44,6 @@ def test_it_has_no_reference_which_some_editors_do_not_follow() -> None:
     assert not any("$ref" in node for node in nodes(SCHEMA))
 
 
-def test_every_setting_says_what_it_is_for() -> None:
-    tables = [node for node in nodes(SCHEMA) if "properties" in node]
-    leaves = [leaf for table in tables for leaf in table["properties"].values() if not _is_table(leaf)]
-    assert len(leaves) > 50
-    assert [leaf for leaf in leaves if not leaf["description"]] == []
-
-
-def _is_table(leaf: dict[str, Any]) -> bool:
-    return "properties" in leaf or "patternProperties" in leaf or "properties" in leaf.get("items", {})
-
-
 @pytest.mark.parametrize(
     "text",
     [*(block.text for block in fences() if (block.language, block.label) == ("toml", "")), starter_text()],

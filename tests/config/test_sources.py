@@ -4,7 +4,6 @@ import pytest
 
 from sealgate.config.names import SettingPath, dotted, variable
 from sealgate.config.problems import ConfigError, nearest
-from sealgate.config.settings import find_setting
 from sealgate.config.sources import Layer, find_file, read_environment, read_file, read_flags
 
 
@@ -158,25 +157,6 @@ def test_a_path_as_toml_writes_it() -> None:
 def test_a_path_as_the_environment_writes_it() -> None:
     assert variable(("base_url",)) == "SEALGATE_BASE_URL"
     assert variable(("keys", "main", "api_key")) == "SEALGATE_KEYS__MAIN__API_KEY"
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        (("base_url",), "base_url"),
-        (("listen", "tcp"), "listen.tcp"),
-        (("keys", "main", "secret"), "keys.*.secret"),
-        (("routes", 0, "match"), "routes.*.match"),
-    ],
-)
-def test_the_setting_at_a_path(path: SettingPath, name: str) -> None:
-    assert find_setting(path).name == name
-
-
-@pytest.mark.parametrize("path", [("keys",), ("keys", "main"), ("listen", "tpc"), ("listen", "tcp", "port")])
-def test_what_is_no_setting(path: SettingPath) -> None:
-    with pytest.raises(KeyError):
-        find_setting(path)
 
 
 @pytest.mark.parametrize(

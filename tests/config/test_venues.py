@@ -103,7 +103,6 @@ def test_what_the_venue_says_is_shown_as_its_own(tmp_path: Path) -> None:
     ("venue", "told"),
     [
         ("'okxx'", "'okxx' is not a venue; did you mean okx?"),
-        ("'Binance'", "'Binance' is not a venue; use binance"),
         ("'qqqq'", "'qqqq' is not a venue; `sealgate venues` lists them"),
         ("''", 'is not a venue; write a name that `sealgate venues` lists, or "./mine.toml"'),
         ("5", 'is not a venue; write a name that `sealgate venues` lists, or "./mine.toml"'),
