@@ -20,7 +20,8 @@ from rig.setups import JSON, SESSION, Setup, a_setup, detail, lines_of, raw_setu
 from rig.tls import Authority
 from rig.upstream import Received, running_upstream, say
 from rig.wire import reply
-from sealgate.orders.journal.file import VERSION, prepare
+from sealgate.orders.journal.file import prepare
+from sealgate.orders.journal.schema import VERSION
 from sealgate.sandbox.settings import SandboxSettings
 
 PEM = """-----BEGIN PRIVATE KEY-----

@@ -8,8 +8,9 @@ from click.testing import CliRunner, Result
 from rig.damage import empty_index
 from sealgate.cli.orders import command
 from sealgate.orders.journal import JournalError, Order, orders
-from sealgate.orders.journal.file import Lock, connect, prepare
-from sealgate.orders.journal.orders import Row, sent_row, settled_row
+from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.lock import Lock
+from sealgate.orders.journal.rows import Row, sent_row, settled_row
 from sealgate.orders.outcome import Conclusion, Ending
 from sealgate.venues.routes import Lane
 
@@ -178,7 +179,7 @@ def test_a_file_of_another_version(file: Path) -> None:
     prepare(file)
     with closing(connect(file)) as database:
         database.execute("PRAGMA user_version = 1")
-    assert error_of(file).endswith("made by another version (1); start `sealgate serve` with it once")
+    assert "made by another version (1); start the Sealgate that made it; " in error_of(file)
 
 
 def test_a_file_that_is_no_journal(file: Path) -> None:

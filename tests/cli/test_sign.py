@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 from base64 import b64decode, b64encode
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream
 from sealgate.cli import main
 from sealgate.machine.system import System
-from sealgate.orders.journal.file import Lock, prepare
-from sealgate.orders.journal.nonces import NoncesTable
+from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.lock import Lock
+from sealgate.orders.journal.nonces import raise_mark
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -264,7 +266,8 @@ def test_a_nonce_is_above_those_of_the_gateway_unless_that_runs(tmp_path: Path) 
         "EXCHANGE_SECRET": "c2VjcmV0IG9mIGEga2V5",
     }
     place = "https://exchange.example ak-public-1 ms"
-    NoncesTable(file).raise_to(place, ahead)
+    with closing(connect(file)) as database:
+        raise_mark(database, place, ahead)
     asked = ("POST", "/0/private/Balance")
 
     def nonce(result: Result) -> int:

@@ -31,10 +31,11 @@ from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles
 from sealgate.limits.memory import pause_s
 from sealgate.machine.findings import Level, fail, warn
 from sealgate.machine.system import System
-from sealgate.orders.journal.file import Lock, connect, prepare
-from sealgate.orders.journal.learned import LimitsTable
+from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.learned import read_limits, write_limits
+from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.marks import Marks
-from sealgate.orders.journal.nonces import NoncesTable
+from sealgate.orders.journal.nonces import raise_mark
 from sealgate.request.key_health import MANY_MISMATCHES
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
 
@@ -287,7 +288,8 @@ async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> N
     setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
     assert lines_of((await setup.check("--offline")).stdout, "warn  journal") == []
     ahead = int((System().wall() + 7200) * 1000)
-    NoncesTable(file).raise_to("https://exchange.example ak-public-1 ms", ahead)
+    with closing(connect(file)) as database:
+        raise_mark(database, "https://exchange.example ak-public-1 ms", ahead)
     [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
     assert "the nonces of main are reserved up to 7" in line
 
@@ -325,9 +327,9 @@ async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_
         assert setup.upstream is not None
         setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="", JOURNAL__FILE=str(file))
         setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
-        table = NoncesTable(file)
         place = f"{setup.upstream.base_url} ak-public-1 ms"
-        table.raise_to(place, ahead)
+        with closing(connect(file)) as database:
+            raise_mark(database, place, ahead)
         setup.answers(kraken)
         for _ in range(2):
             result = await setup.check()
@@ -336,7 +338,8 @@ async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_
         [line] = lines_of((await setup.check()).stdout, "ok  nonces")
         lock.release()
         sent = [int(one.body.partition(b"=")[2]) for one in setup.upstream.received if one.body]
-        assert table.raise_to(place, 0) == sent[1] == ahead + 2
+        with closing(connect(file)) as database:
+            assert raise_mark(database, place, 0) == sent[1] == ahead + 2
     assert sent[0] == ahead + 1
     assert sent[2] < ahead
     assert "a gateway is using the journal, so this nonce is the time" in line
@@ -573,7 +576,9 @@ async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None
 async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
-    LimitsTable(file).keep({"https://exchange.example ak-public-1": kept(20.0, 1.0)}, System().wall())
+    with closing(connect(file)) as database:
+        learned = {"https://exchange.example ak-public-1": kept(20.0, 1.0)}
+        write_limits(database, learned, System().wall())
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     setup.has(JOURNAL__FILE=str(file))
@@ -777,11 +782,11 @@ async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: 
             ):
                 assert answer.status == 429
             sent = len(upstream.received)
-            table = LimitsTable(tmp_path / "journal.db")
             subject = f"{upstream.base_url} ak-public-1"
-            async with asyncio.timeout(PATIENCE_S):
-                while not pause_s(table.learned(subject, 0.0)):  # it is written in the background
-                    await let_pass(0.01)
+            with closing(connect(tmp_path / "journal.db")) as database:
+                async with asyncio.timeout(PATIENCE_S):
+                    while not pause_s(read_limits(database, subject, 0.0)):  # it is written in the background
+                        await let_pass(0.01)
         result = await setup.check()
         assert "as the journal remembers; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
         async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sealgate.orders.journal.file import connect, prepare
-from sealgate.orders.journal.order_journal import orders_in_doubt
+from sealgate.orders.journal.journal import orders_in_doubt
 
 # Both run as programs of their own: the first is killed, the second has a limit that would hit pytest too.
 START = """
@@ -19,11 +19,11 @@ from sealgate.orders.outcome import Conclusion
 from sealgate.orders.outcome import Ending
 from sealgate.venues.routes import Lane
 from sealgate.machine.system import System
-from sealgate.orders.journal import Keeping, Order, OrderJournal, writer
+from sealgate.orders.journal import Journal, Keeping, Order, thread
 
 FILE = Path(sys.argv[1])
 KEEPING = Keeping(3600.0, 10**8)
-writer._LOOK_S = 0.01
+thread._LOOK_S = 0.01
 
 def order(number):
     place = "mine", "grid", "main", "POST", "/order", Lane.ORDER, "/v1/trade/order", None, None
@@ -38,14 +38,14 @@ async def bot(book, first):
             book.ended(order(number), Ending(Conclusion.DONE))
 
 async def main():
-    book = OrderJournal(FILE, KEEPING, System())
+    book = Journal(FILE, KEEPING, System())
     await asyncio.gather(*(bot(book, first) for first in range(8)))
 
 asyncio.run(main())
 """
 FILLS_ITS_DISK = f"""{START}
 async def main():
-    book = OrderJournal(FILE, KEEPING, System())
+    book = Journal(FILE, KEEPING, System())
     assert await book.intent(order(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))

@@ -168,11 +168,11 @@ async def test_a_halt_holds_where_it_cannot_be_written(
 ) -> None:
     file = tmp_path / "journal.db"
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise JournalError(file, "the disk is full", "free space there")
 
     async with running_station(upstream, journal={"file": str(file)}) as station:
-        monkeypatch.setattr("sealgate.orders.journal.learned.HaltsTable.write", fail)
+        monkeypatch.setattr("sealgate.request.halting.write_halts", fail)
         halted = await station.gateway.halt(Scope())
         assert "the disk is full" in str(halted.forgotten_because)
         assert (await station.ask(ORDER)).reason == "halted"

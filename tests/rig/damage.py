@@ -15,3 +15,11 @@ def empty_index(file: Path, name: str) -> None:
     with file.open("r+b") as raw:
         raw.seek((page - 1) * size)
         raw.write(_EMPTY_LEAF + size.to_bytes(2, "big") + b"\0")
+
+
+def damage(file: Path) -> None:
+    """Write nonsense over all but the header."""
+    size = file.stat().st_size
+    with file.open("r+b") as raw:
+        raw.seek(100)
+        raw.write(b"\xff" * (size - 100))

@@ -22,7 +22,6 @@ from sealgate.keys.watch import SecretWatch, State
 from sealgate.limits.memory import Snapshot
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.orders.halts import Scope
-from sealgate.orders.journal import LimitsTable
 from sealgate.request.key_care import KeyCare
 from sealgate.server.gateway import Gateway, running_gateway
 from sealgate.server.reload import ReloadError
@@ -377,7 +376,7 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
     """It is read where a slow disk holds nobody up."""
     known: list[Snapshot] = []
 
-    def learned(_journal: LimitsTable, subject: str, _wall: float) -> Snapshot:
+    def learned(_database: object, subject: str, _wall: float) -> Snapshot:
         assert subject == f"{upstream.base_url} ak-2"
         assert threading.current_thread() is not threading.main_thread()
         return kept(20.0, 1.0)
@@ -389,7 +388,7 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
 
     original = RateScheduler.restore
     async with before_another_key(upstream, tmp_path) as site:
-        monkeypatch.setattr(LimitsTable, "learned", learned)
+        monkeypatch.setattr("sealgate.orders.journal.learned.read_limits", learned)
         monkeypatch.setattr(RateScheduler, "restore", restore)
         assert await site.reload() == ()
         assert len(known) == 1
@@ -465,7 +464,7 @@ async def test_a_journal_that_fails_changes_nothing(
 
     async with before_another_key(upstream, tmp_path) as site:
         before = site.gateway.pipeline
-        monkeypatch.setattr(LimitsTable, "learned", fail)
+        monkeypatch.setattr("sealgate.orders.journal.learned.read_limits", fail)
         with pytest.raises(ReloadError, match="report it"):
             await site.reload()
         assert site.gateway.pipeline is before

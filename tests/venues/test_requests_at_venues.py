@@ -228,7 +228,7 @@ async def test_a_disk_that_reserves_no_nonce_is_told_once_and_requests_go_on(tmp
 async def test_nobody_waits_for_a_disk_that_reserves_a_nonce_and_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.orders.journal.nonces.HANGS_AFTER_S", 0.05)
+    monkeypatch.setattr("sealgate.orders.journal.journal.HANGS_AFTER_S", 0.05)
     file, balance = tmp_path / "journal.db", post("/0/private/Balance", b"")
     async with running_upstream() as upstream:
         with capture_logs() as logs:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from sealgate.orders.doubts import Doubt
-    from sealgate.orders.journal.order_journal import OrdersInDoubt
+    from sealgate.orders.journal.journal import OrdersInDoubt
 
 _HEADINGS = (
     "request id",
@@ -51,7 +51,7 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all cannot be combined.")
     from sealgate.config import load_config
-    from sealgate.orders.journal.order_journal import orders_in_doubt
+    from sealgate.orders.journal.journal import orders_in_doubt
 
     file = load_config(config_file).journal.file
     if file is None:

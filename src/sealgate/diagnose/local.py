@@ -28,7 +28,8 @@ from sealgate.machine.process import StartError, grantable
 from sealgate.machine.system import System, random_token
 from sealgate.orders.journal import JournalError
 from sealgate.orders.journal.file import check_way
-from sealgate.orders.journal.learned import UNREAD_FIX, look_into
+from sealgate.orders.journal.insight import look_into
+from sealgate.orders.journal.learned import UNREAD_FIX
 from sealgate.orders.journal.marks import LOST_FIX, WHAT_IS_LOST, Marks, places
 from sealgate.orders.journal.nonces import FAR_FIX, FAR_S
 from sealgate.orders.validity import Nonces
@@ -237,7 +238,7 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
     aliases = {subject(config, alias): alias for alias in config.keys}
     insight = look_into(file, aliases, System().wall())
     if insight is None:
-        yield ok("journal", f"{file} has an older format; the next start will convert it")
+        yield ok("journal", f"{file} is empty; the first start will make its tables")
         return
     learned.update(insight.limits)
     user = "a gateway is using it" if insight.is_in_use else "no gateway is using it"

@@ -13,7 +13,8 @@ from sealgate.config import Config
 from sealgate.config.files import OFF, default_places
 from sealgate.config.load import addresses_of
 from sealgate.machine.process import process_of
-from sealgate.orders.journal.file import JournalError, process_that_uses
+from sealgate.orders.journal import JournalError
+from sealgate.orders.journal.lock import user_of
 
 _TIMEOUT_S = 3.0
 _OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
@@ -64,7 +65,7 @@ def second_of(config: Config, environ: Mapping[str, str]) -> str | None:
             continue
         if process is None and config.journal.file is not None:
             with suppress(OSError, JournalError):
-                process = process_that_uses(config.journal.file)
+                process = user_of(config.journal.file) or None
         who = "a Sealgate gateway" if process is None else f"pid {process}"
         where = theirs["listen.tcp"] or theirs["listen.unix"]
         stop = "stop it" if process is None else f"stop it (kill {process})"

@@ -10,8 +10,8 @@ from sealgate.errors import Refusal
 from sealgate.machine.system import System
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.idempotency import Declined, Fresh, IdempotencyKeys, Name, digest
-from sealgate.orders.journal import NoncesKeeper, Order, OrderJournal
-from sealgate.orders.journal.orders import kept_body
+from sealgate.orders.journal import Journal, NoncesKeeper, Order
+from sealgate.orders.journal.rows import kept_body
 from sealgate.orders.outcome import Conclusion, Ending
 from sealgate.orders.validity import Nonces
 from sealgate.request.admission import Ticket
@@ -29,14 +29,14 @@ class Bookkeeping:
     def __init__(
         self,
         keys: IdempotencyKeys,
-        journal: OrderJournal | None,
+        journal: Journal | None,
         system: System,
         nonces: NoncesKeeper | None = None,
         lost: str | None = None,
     ) -> None:
         self._keys = keys
         self._nonces = nonces
-        self._journal = journal
+        self.journal = journal
         self._system = system
         self._unknown = 0
         self._lost = lost
@@ -77,14 +77,14 @@ class Bookkeeping:
 
     def must_record(self, ticket: Ticket) -> bool:
         """Whether `intent` comes before the first byte."""
-        return self._journal is not None and not ticket.is_read
+        return self.journal is not None and not ticket.is_read
 
     async def intent(self, ticket: Ticket, body: bytes, context: RequestContext, now_ms: int) -> None:
         """Write down what is about to be sent; `now_ms` is the exchange's time.
 
         Raises Refusal `halted` where that is not possible.
         """
-        if self._journal is None:
+        if self.journal is None:
             return
         context.order = Order(
             id=context.own_id,
@@ -104,7 +104,7 @@ class Bookkeeping:
             counted=0 if context.used is None else context.used[1],
             sent_body=kept_body(body),
         )
-        if not await self._journal.intent(context.order, is_cancel=ticket.route.is_cancel):
+        if not await self.journal.intent(context.order, is_cancel=ticket.route.is_cancel):
             raise Refusal("halted", "The journal cannot be written, and no order is sent unrecorded.")
 
     def ended(self, context: RequestContext, reply: Reply | None) -> None:
@@ -115,7 +115,7 @@ class Bookkeeping:
         if context.used is not None:
             usage, orders = context.used
             usage.ended(orders, None if context.conclusion is _NOT_SENT else context.sent_at)
-        if self._journal is None and _is_in_doubt(context):
+        if self.journal is None and _is_in_doubt(context):
             self._unknown += 1
         if context.idempotency is not None or context.order is not None:
             self._keep(context, reply)
@@ -127,23 +127,21 @@ class Bookkeeping:
         )
         if context.idempotency is not None:
             self._keys.finish(context.idempotency[0], ending, self._system.now())
-        if context.order is not None and self._journal is not None:
-            self._journal.ended(context.order, ending)
+        if context.order is not None and self.journal is not None:
+            self.journal.ended(context.order, ending)
 
     @property
     def status(self) -> JournalStatus:
         """The journal at this moment; without one, only how many orders came into doubt since the start."""
-        if self._journal is None:
+        if self.journal is None:
             return JournalStatus(self._unknown, (), None, is_refusing=False)
-        status = self._journal.status
+        status = self.journal.status
         return status if self._lost is None else replace(status, lost=self._lost)
 
     async def close(self) -> None:
         """Write what is left."""
-        if self._nonces is not None:
-            await self._nonces.close()
-        if self._journal is not None:
-            await self._journal.close()
+        if self.journal is not None:
+            await self.journal.close()
 
 
 def _is_in_doubt(context: RequestContext) -> bool:

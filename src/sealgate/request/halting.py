@@ -1,7 +1,7 @@
 """Halting orders and letting them go again, at once and, with a journal, over a restart."""
 
-import asyncio
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
@@ -9,7 +9,8 @@ import structlog
 from sealgate.errors import Refusal
 from sealgate.machine.system import System
 from sealgate.orders.halts import UNKNOWN, Halt, Halts, Origin, Scope, is_stoppable
-from sealgate.orders.journal import HaltsTable, JournalError
+from sealgate.orders.journal import Journal, JournalError
+from sealgate.orders.journal.halts import read_halts, write_halts
 from sealgate.request.admission import Ticket
 from sealgate.request.context import InFlightRequests, RequestContext
 
@@ -35,18 +36,17 @@ class Halted:
 
 
 class Halting:
-    """Which orders are halted. It outlives a reload; `table` is None without a journal.
+    """Which orders are halted. It outlives a reload; `journal` is None where none is kept.
 
     `is_draining` is set once, when the gateway begins to shut down: no new order begins from then on.
     """
 
-    def __init__(self, in_flight: InFlightRequests, table: HaltsTable | None, system: System) -> None:
+    def __init__(self, in_flight: InFlightRequests, journal: Journal | None, system: System) -> None:
         self._in_flight = in_flight
-        self._table = table
+        self._journal = journal
         self._system = system
-        self._writing = asyncio.Lock()
         self.is_draining = False
-        self.halts = table.read() if table is not None else Halts()
+        self.halts = Halts() if journal is None else journal.run_now(read_halts)
         for halt in self.halts:
             log.warning("orders_halted", since_ms=halt.since_ms, **_logged(halt.scope, halt.origin))
 
@@ -82,14 +82,13 @@ class Halting:
 
     async def _keep(self) -> str | None:
         """Write what stands; return why it will be forgotten, None if it is written."""
-        if self._table is None:
+        if self._journal is None:
             return _NO_JOURNAL
-        async with self._writing:  # so that the latest is what the file has
-            try:
-                await asyncio.to_thread(self._table.write, self.halts)
-            except JournalError as error:
-                log.error("halts_not_written", cause=str(error))  # noqa: TRY400 - the cause says it all
-                return str(error)
+        try:  # the journal's thread works in the order of the calls, so that the file ends with the latest
+            await self._journal.run(partial(write_halts, halts=self.halts))
+        except JournalError as error:
+            log.error("halts_not_written", cause=str(error))  # noqa: TRY400 - the cause says it all
+            return str(error)
         return None
 
 

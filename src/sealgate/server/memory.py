@@ -10,23 +10,12 @@ from sealgate.limits.memory import Snapshot
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.machine.system import System
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds
-from sealgate.orders.journal import (
-    HaltsTable,
-    Keeping,
-    LimitsKeeper,
-    LimitsTable,
-    NoncesKeeper,
-    NoncesTable,
-    OrderJournal,
-    PricesKeeper,
-)
+from sealgate.orders.journal import Journal, Keeping, LearnedKeeper, NoncesKeeper
+from sealgate.orders.journal.journal import MOST_REPLAYS
 from sealgate.orders.journal.marks import Marks, places
-from sealgate.orders.journal.order_journal import MOST_REPLAYS
 from sealgate.orders.policy import PolicyMemory
 from sealgate.request.bookkeeping import Bookkeeping
-from sealgate.request.context import InFlightRequests
 from sealgate.request.generation import Generation
-from sealgate.request.halting import Halting
 from sealgate.venues.venue import Scope
 
 _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
@@ -39,45 +28,30 @@ def build_books(
 
     `policies` take up how many orders each bot sent, which count once the exchange's time is known.
     """
-    journal = config.journal
-    replays = IdempotencyKeys(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
-    if journal.file is None:
+    settings = config.journal
+    replays = IdempotencyKeys(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, settings.keep))
+    if settings.file is None:
         return Bookkeeping(replays, None, system)
-    keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
-    marks = Marks(journal.file, places(config, environ))
+    keeping = Keeping(settings.keep, settings.max_size, settings.on_failure == "refuse")
+    marks = Marks(settings.file, places(config, environ))
     lost = marks.note()
-    order_journal = OrderJournal(journal.file, keeping, system)
+    journal = Journal(settings.file, keeping, system)
     marks.leave()
-    replays.restore(order_journal.recall(), system.now())
+    replays.restore(journal.recall(), system.now())
     if policies is not None:
-        policies.undated = order_journal.recall_passed()
-    nonces = NoncesKeeper(NoncesTable(journal.file), system)
-    return Bookkeeping(replays, order_journal, system, nonces, lost)
+        policies.undated = journal.recall_passed()
+    return Bookkeeping(replays, journal, system, NoncesKeeper(journal, system), lost)
 
 
-def build_halting(config: Config, in_flight: InFlightRequests, system: System) -> Halting:
-    """Take up the halts that stand; `build_books` made the file. Raises JournalError."""
-    table = None if config.journal.file is None else HaltsTable(config.journal.file)
-    return Halting(in_flight, table, system)
-
-
-def build_keeper(config: Config, generation: Generation, system: System) -> LimitsKeeper | None:
-    """Let each key's limit start from what the journal has of it; `build_books` made the file."""
-    if config.journal.file is None:
+def build_keeper(journal: Journal | None, generation: Generation, system: System) -> LearnedKeeper | None:
+    """Let limits and prices start from what the journal has of them."""
+    if journal is None:
         return None
-    keeper = LimitsKeeper(LimitsTable(config.journal.file), system)
+    keeper = LearnedKeeper(journal, generation.rules.policies.prices, system)
     followed = subjects(generation)
     restore(followed, keeper.recall(followed))
     keeper.follow(followed)
-    return keeper
-
-
-def build_prices_keeper(config: Config, policies: PolicyMemory, system: System) -> PricesKeeper | None:
-    """Let the prices that policies need start from what the journal has; `build_books` made the file."""
-    if config.journal.file is None:
-        return None
-    keeper = PricesKeeper(config.journal.file, policies.prices, system)
-    keeper.recall()
+    keeper.recall_prices()
     return keeper
 
 

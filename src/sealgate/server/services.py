@@ -17,7 +17,7 @@ from sealgate.machine import process as machine
 from sealgate.machine.background import Background, Work
 from sealgate.machine.process import StartError
 from sealgate.machine.system import System
-from sealgate.orders.journal import LimitsKeeper, PricesKeeper
+from sealgate.orders.journal import LearnedKeeper
 from sealgate.orders.validity import Nonces, Stamps
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import InFlightRequests
@@ -28,14 +28,7 @@ from sealgate.request.key_care import KeyCare
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.price_care import PriceCare
 from sealgate.request.rules import build_rules, log_policies
-from sealgate.server.memory import (
-    build_books,
-    build_halting,
-    build_keeper,
-    build_prices_keeper,
-    nonces_place,
-    subject,
-)
+from sealgate.server.memory import build_books, build_keeper, nonces_place, subject
 from sealgate.venues.venue import Scope
 
 
@@ -173,8 +166,7 @@ class Services:
     environ: Mapping[str, str] = field(repr=False)  # a traceback must not print it
     books: Bookkeeping
     halting: Halting
-    keeper: LimitsKeeper | None
-    prices_keeper: PricesKeeper | None
+    keeper: LearnedKeeper | None
     background: Background
     untried: set[str]
 
@@ -204,14 +196,15 @@ class Services:
 
     def upkeep(self, generation: Generation) -> dict[object, Work]:
         """Return what of it a generation needs even to be tried."""
-        keepers = [keeper for keeper in (self.keeper, self.prices_keeper) if keeper is not None]
         work: dict[object, Work] = {generation.clock_keeper: generation.clock_keeper.run}
         for live_key in generation.live_keys.values():
             if (sharing := live_key.scheduler.sharing) is not None:
                 work[sharing] = sharing.run
         if generation.config.upstream.warm:
             work[generation.upstream] = generation.upstream.keep_warm
-        return {**work, **{keeper: keeper.run for keeper in keepers}}
+        if self.keeper is not None:
+            work[self.keeper] = self.keeper.run
+        return work
 
 
 def build_services(
@@ -227,22 +220,10 @@ def build_services(
     log_policies(config, generation.rules.guards)
     books = build_books(config, environ, system, generation.rules.policies)
     ends.push_async_callback(books.close)
-    keeper = build_keeper(config, generation, system)
+    keeper = build_keeper(books.journal, generation, system)
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
-    prices_keeper = build_prices_keeper(config, generation.rules.policies, system)
-    if prices_keeper is not None:
-        ends.push_async_callback(prices_keeper.keep)
-    halting = build_halting(config, in_flight, system)
-    services = Services(
-        system,
-        in_flight,
-        environ,
-        books,
-        halting,
-        keeper,
-        prices_keeper,
-        Background(system),
-        set(generation.live_keys),
-    )
+    halting = Halting(in_flight, books.journal, system)
+    untried = set(generation.live_keys)
+    services = Services(system, in_flight, environ, books, halting, keeper, Background(system), untried)
     return services, services.pipeline(generation)

@@ -1,15 +1,16 @@
 """A wall clock that jumps makes no Idempotency-Key forgotten."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from orders.journal.test_orders import DONE, KEEPING, ORDER, order, until
+from orders.journal.test_orders import DONE, KEEPING, ORDER, leave_behind, order, until
 from sealgate.machine.system import System
-from sealgate.orders.journal import OrderJournal, writer
-from sealgate.orders.journal.ledger import Ledger
-from sealgate.orders.journal.orders import settled_row
-from sealgate.orders.journal.writer import Ages
+from sealgate.orders.journal import Journal, thread
+from sealgate.orders.journal import journal as journal_module
+from sealgate.orders.journal.rows import settled_row
+from sealgate.orders.journal.upkeep import Keeping, look_after
 
 DAY_S = 86400.0
 
@@ -26,22 +27,21 @@ class JumpyHost(System):
 
 @pytest.fixture(autouse=True)
 def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_LOOK_S", 0.005)
+    monkeypatch.setattr(thread, "_LOOK_S", 0.005)
 
 
-async def looked_after(book: OrderJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+async def looked_after(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a round of pruning that began from now on."""
     rounds: list[float] = []
-    look_after = Ledger.look_after
 
-    def noting(ledger: Ledger, wall: float) -> None:
-        look_after(ledger, wall)
-        rounds.append(wall)
+    def noting(database: sqlite3.Connection, keeping: Keeping, now_s: float) -> None:
+        look_after(database, keeping, now_s)
+        rounds.append(now_s)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "look_after", noting)
+        patch.setattr(journal_module, "look_after", noting)
         await until(lambda: len(rounds) > 1)
-    assert book.status.trouble is None
+    assert journal.status.trouble is None
 
 
 @pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
@@ -51,39 +51,37 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     """What was settled before the jump is there, and what was settled while the clock was wrong."""
     file, system = tmp_path / "journal.db", JumpyHost()
     during = ORDER._replace(id="a1-2", idempotency_key="k-2")
-    book = OrderJournal(file, KEEPING, system)
-    await book.intent(ORDER)
-    book.ended(ORDER, DONE)
-    await book.intent(order(3))
+    journal = Journal(file, KEEPING, system)
+    await journal.intent(ORDER)
+    journal.ended(ORDER, DONE)
+    await journal.intent(order(3))
     system.ahead_s = jump_s
-    await looked_after(book, monkeypatch)
-    await book.intent(during)
-    book.ended(during, DONE)
-    await looked_after(book, monkeypatch)
+    await looked_after(journal, monkeypatch)
+    await journal.intent(during)
+    journal.ended(during, DONE)
+    await looked_after(journal, monkeypatch)
     system.ahead_s = 0.0
-    await looked_after(book, monkeypatch)
-    await book.close()
-    book = OrderJournal(file, KEEPING, system)
-    assert {kept.name.key for kept in book.recall()} == {"k-1", "k-2"}
-    await book.close()
+    await looked_after(journal, monkeypatch)
+    await journal.close()
+    journal = Journal(file, KEEPING, system)
+    assert {kept.name.key for kept in journal.recall()} == {"k-1", "k-2"}
+    await journal.close()
 
 
 async def test_a_start_with_a_wall_clock_a_day_ahead_forgets_nothing_then_nor_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, system = tmp_path / "journal.db", JumpyHost()
-    ledger = Ledger(file, KEEPING)
-    ledger.write([settled_row(ORDER, DONE, int(system.wall() * 1000))])
-    ledger.close()
+    leave_behind(file, settled_row(ORDER, DONE, int(system.wall() * 1000)))
     system.ahead_s = DAY_S
-    book = OrderJournal(file, KEEPING, system)
-    assert [kept.name.key for kept in book.recall()] == ["k-1"], "or its order could be sent twice now"
-    await looked_after(book, monkeypatch)
-    await book.close()
+    journal = Journal(file, KEEPING, system)
+    assert [kept.name.key for kept in journal.recall()] == ["k-1"], "or its order could be sent twice now"
+    await looked_after(journal, monkeypatch)
+    await journal.close()
     system.ahead_s = 0.0
-    book = OrderJournal(file, KEEPING, system)
-    assert [kept.name.key for kept in book.recall()] == ["k-1"]
-    await book.close()
+    journal = Journal(file, KEEPING, system)
+    assert [kept.name.key for kept in journal.recall()] == ["k-1"]
+    await journal.close()
 
 
 @pytest.mark.parametrize("aheads_s", [(2 * DAY_S, 2 * DAY_S), (-2 * DAY_S, 0.0), (0.0, 5 * DAY_S, 9 * DAY_S)])
@@ -101,18 +99,11 @@ async def test_starts_by_a_wall_clock_that_is_wrong_forget_no_key(
             )
             for name in ("ended", "in-flight")
         )
-        book = OrderJournal(file, KEEPING, system)
-        assert {one.name.key for one in book.recall()} == keys
-        await book.intent(ended)
-        book.ended(ended, DONE)
-        await book.intent(in_flight)
-        await looked_after(book, monkeypatch)
-        await book.close()
+        journal = Journal(file, KEEPING, system)
+        assert {one.name.key for one in journal.recall()} == keys
+        await journal.intent(ended)
+        journal.ended(ended, DONE)
+        await journal.intent(in_flight)
+        await looked_after(journal, monkeypatch)
+        await journal.close()
         keys |= {f"ended-{number}", f"in-flight-{number}"}
-
-
-def test_time_for_which_gateways_ran_makes_orders_old() -> None:
-    first = Ages(wall=1000.0, now=50.0, newest=None)
-    assert first.at(now=50.0) == 1000.0
-    assert first.at(now=60.0) == 1010.0
-    assert Ages(wall=99_000.0, now=7.0, newest=1010.0).at(now=17.0) == 1020.0

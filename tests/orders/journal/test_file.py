@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -11,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from orders.journal.test_orders import ORDER
-from sealgate.orders.journal import JournalError, LimitsTable, orders
-from sealgate.orders.journal.file import VERSION, Lock, connect, is_in_use, lock_file, prepare
-from sealgate.orders.journal.orders import sent_row, settled_row
-from sealgate.orders.outcome import Conclusion, Ending
+from rig.damage import damage
+from sealgate.orders.journal import JournalError
+from sealgate.orders.journal.file import as_journal_error, connect, prepare
+from sealgate.orders.journal.lock import UNNAMED, Lock, lock_file, user_of
 
 STRANGER = 4711
 
@@ -31,13 +31,6 @@ def value(file: Path, pragma: str) -> object:
         return database.execute(f"PRAGMA {pragma}").fetchone()[0]
 
 
-def make_version_1(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute("CREATE TABLE learned (subject TEXT PRIMARY KEY, limits TEXT, at REAL) STRICT")
-        database.execute("INSERT INTO learned VALUES ('s', '[]', 1.0)")
-        database.execute("PRAGMA user_version = 1")
-
-
 def test_it_is_readable_by_its_owner_only(file: Path) -> None:
     file.touch(0o644)
     prepare(file)
@@ -46,55 +39,61 @@ def test_it_is_readable_by_its_owner_only(file: Path) -> None:
         assert {mode(part) for part in file.parent.iterdir()} == {0o600}
 
 
-def test_a_file_of_version_1_is_taken_over(file: Path) -> None:
-    make_version_1(file)
-    prepare(file)
-    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (VERSION, 2)
-    assert LimitsTable(file).learned("s", 1.0) == []
-    prepare(file)
-
-
-def test_the_orders_of_a_file_of_an_earlier_version_stay(file: Path) -> None:
-    prepare(file)
-    with closing(connect(file)) as database:
-        orders.write(database, [settled_row(ORDER, Ending(Conclusion.UNKNOWN, ORDER.fence_ms), 0)])
-        database.execute("ALTER TABLE orders DROP COLUMN sent_body")
-        database.execute("PRAGMA user_version = 4")
-    prepare(file)
-    assert value(file, "user_version") == VERSION
-    with closing(connect(file)) as database:
-        (doubt,) = orders.in_doubt(database, orders.ALL)
-        assert (doubt.id, doubt.terms_words) == (ORDER.id, "")
-        orders.write(database, [sent_row(ORDER._replace(id="new", sent_body=b"{}"))])
-
-
-def test_a_file_of_version_6_counts_by_the_rule_of_this_one(file: Path) -> None:
-    """It counted an order that was not sent after all."""
-    prepare(file)
-    with closing(connect(file)) as database:
-        for name in ("orders_are_counted", "counts_follow_orders"):
-            database.execute(f"DROP TRIGGER IF EXISTS {name}")
-        database.execute(
-            "CREATE TRIGGER orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN"
-            " INSERT INTO counted VALUES (NEW.bot, NEW.sent_ms / 1000, NEW.counted); END"
-        )
-        database.execute("PRAGMA user_version = 6")
-    prepare(file)
-    with closing(connect(file)) as database:
-        one = ORDER._replace(counted=1)
-        orders.write(database, [settled_row(one, Ending(Conclusion.NOT_SENT, 0), 0)])
-        assert list(orders.passed(database)) == []
-
-
 def test_a_new_file_can_give_space_back(file: Path) -> None:
     prepare(file)
     assert (value(file, "auto_vacuum"), value(file, "journal_mode")) == (2, "wal")
 
 
-def damage(file: Path) -> None:
-    with file.open("r+b") as raw:
-        raw.seek(4096)
-        raw.write(b"\xff" * 4096)
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_journal_of_another_version_is_left_as_it_is(file: Path, version: int) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE news (of TEXT)")
+        database.execute(f"PRAGMA user_version = {version}")
+    told = f"made by another version ({version}); start the Sealgate that made it; a new file would know none"
+    with pytest.raises(JournalError, match=re.escape(told)):
+        prepare(file)
+    with closing(sqlite3.connect(file)) as database:
+        assert list(database.execute("SELECT name FROM sqlite_schema")) == [("news",)]
+
+
+def test_a_database_of_another_program_is_left_as_it_is(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE news (of TEXT)")
+    with pytest.raises(JournalError, match="it is not a journal; start the gateway once, or name another"):
+        prepare(file)
+    with closing(sqlite3.connect(file)) as database:
+        assert list(database.execute("SELECT name FROM sqlite_schema")) == [("news",)]
+
+
+def test_a_file_that_is_no_database(file: Path) -> None:
+    file.write_text("not a database, " * 100)
+    with pytest.raises(JournalError, match=r"journal\.db: file is not a database; name another"):
+        prepare(file)
+    assert file.read_text().startswith("not a database")
+
+
+def test_an_empty_file_is_used(file: Path) -> None:
+    file.touch()
+    prepare(file)
+    assert value(file, "integrity_check") == "ok"
+
+
+def test_no_connection_makes_a_file(file: Path) -> None:
+    """An empty one in the place of one that was moved away would know no order."""
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        connect(file)
+    assert not file.exists()
+
+
+def test_a_full_disk_under_a_journal_asks_for_space_and_not_for_another_file(file: Path) -> None:
+    """SQLite says only `disk I/O error` of it."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    with (
+        pytest.raises(JournalError, match=r"journal\.db: disk I/O error; free space on that disk, or look"),
+        as_journal_error(file),
+    ):
+        raise error
 
 
 def test_a_damaged_file_is_not_used(file: Path) -> None:
@@ -173,13 +172,13 @@ def test_where_write_ahead_logging_does_not_work(file: Path, monkeypatch: pytest
 
 def test_one_gateway_at_a_time(file: Path) -> None:
     prepare(file)
-    assert not is_in_use(file)
+    assert user_of(file) is None
     lock = Lock(file)
-    assert is_in_use(file)
+    assert user_of(file) == UNNAMED, "nobody takes this process for another"
     with pytest.raises(JournalError, match="another gateway uses it; stop that one, or give each"):
         Lock(file)
     lock.release()
-    assert not is_in_use(file)
+    assert user_of(file) is None
     Lock(file).release()
 
 
@@ -197,7 +196,7 @@ def test_a_disk_without_locks(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    for ask in (Lock, is_in_use):
+    for ask in (Lock, user_of):
         with pytest.raises(JournalError) as raised:
             ask(file)
         cause = "it cannot be locked: no locks available"
@@ -214,7 +213,7 @@ def test_it_has_a_file_of_its_own(file: Path) -> None:
 
 
 def test_where_there_is_none_nobody_has_it_and_none_is_made(file: Path) -> None:
-    assert not is_in_use(file)
+    assert user_of(file) is None
     assert not lock_file(file).exists()
 
 
@@ -229,6 +228,6 @@ def test_a_program_that_the_gateway_starts_does_not_inherit_it(file: Path) -> No
     lock = Lock(file)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False) as child:
         lock.release()
-        assert not is_in_use(file)
+        assert user_of(file) is None
         assert child.stdin is not None
         child.stdin.close()

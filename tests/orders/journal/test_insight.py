@@ -1,13 +1,16 @@
-"""A look into a journal that a gateway has open, that it left in a crash, and that it closed."""
+"""A look into a journal that a gateway has open, and that it closed."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from limits.test_status import kept
-from sealgate.orders.journal import LimitsTable
-from sealgate.orders.journal.file import Lock, connect, prepare
-from sealgate.orders.journal.learned import Insight, look_into
+from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.insight import Insight, look_into
+from sealgate.orders.journal.learned import write_limits
+from sealgate.orders.journal.lock import Lock
 
 [LIMIT] = kept(20.0, 1.0, age_s=10.0)
 SUBJECTS = ("exchange key", "other key")
@@ -18,7 +21,8 @@ LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}], "other key": []}
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "journal.db"
     prepare(path)
-    LimitsTable(path).keep({"exchange key": [LIMIT]}, 100.0)
+    with closing(connect(path)) as database:
+        write_limits(database, {"exchange key": [LIMIT]}, 100.0)
     return path
 
 
@@ -29,18 +33,16 @@ def test_one_that_is_closed_is_left_as_it_was(file: Path) -> None:
 
 def test_one_that_is_open_is_read_with_what_is_not_in_the_file_yet(file: Path) -> None:
     lock = Lock(file)
-    database = connect(file)
-    database.execute("UPDATE learned SET subject = 'other key'")
-    database.commit()
-    found = look_into(file, SUBJECTS, 105.0)
-    database.close()
+    with closing(connect(file)) as database:
+        with database:
+            database.execute("UPDATE learned SET subject = 'other key'")
+        found = look_into(file, SUBJECTS, 105.0)
     lock.release()
     assert found is not None
     assert (found.is_in_use, [len(limits) for limits in found.limits.values()]) == (True, [0, 1])
 
 
-def test_one_of_an_older_version_says_nothing(file: Path) -> None:
-    database = connect(file)
-    database.execute("PRAGMA user_version = 1")
-    database.close()
+def test_an_empty_one_says_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "empty.db"
+    sqlite3.connect(file).close()
     assert look_into(file, SUBJECTS, 105.0) is None

@@ -1,32 +1,30 @@
-"""What was learned of limits, on its way into the file and out of it; bad rows are in test_journal.py."""
+"""What was learned of limits, on its way into the file and out of it."""
 
 import asyncio
+import json
 import sqlite3
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from exchange.test_kept_clock import EPOCH, HandHost
 from limits.test_status import kept as kept_limit
+from orders.journal.test_orders import running_journal
 from sealgate.limits.memory import Snapshot
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.scheduler import RateScheduler
-from sealgate.orders.journal import LimitsKeeper, LimitsTable
-from sealgate.orders.journal.file import connect, prepare
-from sealgate.orders.journal.learned import read_learned
+from sealgate.orders.journal import Journal, LearnedKeeper
+from sealgate.orders.journal.file import connect
+from sealgate.orders.journal.insight import Insight, look_into
+from sealgate.orders.journal.learned import read_limits, write_limits
+from sealgate.orders.policy import Prices
 
 LEARNED = kept_limit(20.0, 1.0)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "journal.db"
-    prepare(path)
-    return path
+SUBJECT = "https://api.example.com ak-1"
+DAMAGED = "what was learned is damaged, or of another version"
 
 
 class Rounds(HandHost):
@@ -43,6 +41,12 @@ class Rounds(HandHost):
             raise asyncio.CancelledError
 
 
+def keeper_of(journal: Journal, host: HandHost, *subjects: str) -> LearnedKeeper:
+    keeper = LearnedKeeper(journal, {}, host)
+    keeper.follow(schedulers(host, *subjects))
+    return keeper
+
+
 def schedulers(host: HandHost, *subjects: str) -> Mapping[str, RateScheduler]:
     made = {subject: RateScheduler(Pacer(PacerSettings(), lambda: 0.0), host) for subject in subjects}
     for scheduler in made.values():
@@ -53,84 +57,124 @@ def schedulers(host: HandHost, *subjects: str) -> Mapping[str, RateScheduler]:
 def kept(file: Path) -> dict[str, Snapshot]:
     with closing(connect(file)) as database:
         subjects = [subject for (subject,) in database.execute("SELECT subject FROM learned")]
-        return {subject: read_learned(database, subject, EPOCH) for subject in subjects}
+        return {subject: read_limits(database, subject, EPOCH) for subject in subjects}
+
+
+def test_what_was_learned_comes_back_older(database: sqlite3.Connection) -> None:
+    write_limits(database, {SUBJECT: LEARNED}, 1000.0)
+    assert read_limits(database, SUBJECT, 1060.0) == [{**LEARNED[0], "age": 240.0}]
+    assert read_limits(database, SUBJECT, 10.0) == LEARNED, "a wall clock set back makes nothing younger"
+    assert read_limits(database, "https://api.example.com ak-2", 1000.0) == []
 
 
 async def test_it_is_written_once_a_minute_as_it_is_then(file: Path) -> None:
     host = Rounds(1)
-    keeper = LimitsKeeper(LimitsTable(file), host)
-    keeper.follow(schedulers(host, "one", "other"))
-    with pytest.raises(asyncio.CancelledError):
-        await keeper.run()
-    assert host.slept == [60.0, 60.0]
-    assert {subject: [limit["window"] for limit in limits] for subject, limits in kept(file).items()} == {
-        "one": [1.0],
-        "other": [1.0],
-    }
+    async with running_journal(file) as journal:
+        with pytest.raises(asyncio.CancelledError):
+            await keeper_of(journal, host, "one", "other").run()
+        assert host.slept == [60.0, 60.0]
+        assert {subject: [limit["window"] for limit in limits] for subject, limits in kept(file).items()} == {
+            "one": [1.0],
+            "other": [1.0],
+        }
 
 
 async def test_what_is_followed_no_more_stays_as_it_was_last(file: Path) -> None:
     """A key that comes back after a reload begins with what was learned of it."""
     host = HandHost()
-    keeper = LimitsKeeper(LimitsTable(file), host)
-    keeper.follow(schedulers(host, "old"))
-    await keeper.keep()
-    keeper.follow(schedulers(host, "new"))
-    await keeper.keep()
-    assert set(kept(file)) == {"old", "new"}
-    assert list(keeper.recall(["old", "new"])) == ["old"], "what is followed knows better"
+    async with running_journal(file) as journal:
+        keeper = keeper_of(journal, host, "old")
+        await keeper.keep()
+        keeper.follow(schedulers(host, "new"))
+        await keeper.keep()
+        assert set(kept(file)) == {"old", "new"}
+        assert list(keeper.recall(["old", "new"])) == ["old"], "what is followed knows better"
+        assert keeper.recall(["other"]) == {"other": []}
 
 
-def test_what_was_never_learned_is_nothing(file: Path) -> None:
-    assert LimitsKeeper(LimitsTable(file), HandHost()).recall(["new"]) == {"new": []}
+def move_away(file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
 
 
-def spoil_by_folder(file: Path) -> None:
-    file.unlink()
+def put_a_folder_in_its_place(file: Path) -> None:
+    move_away(file)
     file.mkdir()
 
 
-def spoil_by_text(file: Path) -> None:
-    file.write_text("no database, " * 100)
-
-
-SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
-    "gone": (Path.unlink, "unable to open database file"),
-    "a folder": (spoil_by_folder, "unable to open database file"),
-    "no database": (spoil_by_text, "file is not a database"),
-}
-
-
-@pytest.mark.parametrize(("spoil", "cause"), SPOILT.values(), ids=SPOILT)
+@pytest.mark.parametrize("spoil", [move_away, put_a_folder_in_its_place])
 async def test_a_file_that_cannot_be_used_costs_the_memory_alone(
-    file: Path, spoil: Callable[[Path], None], cause: str
+    file: Path, spoil: Callable[[Path], None]
 ) -> None:
-    host = HandHost()
-    keeper = LimitsKeeper(LimitsTable(file), host)
-    spoil(file)
-    logs: list[MutableMapping[str, Any]]
-    with capture_logs() as logs:
-        assert keeper.recall(["main"]) == {}
-        keeper.follow(schedulers(host, "main"))
-        await keeper.keep()
-    assert [(one["event"], one["cause"]) for one in logs] == [
-        ("journal_not_read", cause),
-        ("journal_not_written", cause),
-    ]
+    async with running_journal(file) as journal:
+        keeper = LearnedKeeper(journal, {"exchange": Prices()}, HandHost())
+        spoil(file)
+        with capture_logs() as logs:
+            assert keeper.recall(["main"]) == {}
+            keeper.recall_prices()
+            await keeper.keep()
+    told = [line["event"] for line in logs if line["event"] != "journal_failed"]
+    assert told == ["journal_not_read", "journal_not_read", "journal_not_written"]
 
 
 async def test_a_disk_that_is_full_keeps_what_was_written_before(file: Path) -> None:
     host = HandHost()
-    keeper = LimitsKeeper(LimitsTable(file), host)
-    keeper.follow(schedulers(host, "one"))
-    await keeper.keep()
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON learned WHEN NEW.subject = 'two'"
-            " BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
-        )
-    keeper.follow(schedulers(host, "one", "two"))
-    with capture_logs() as logs:
+    async with running_journal(file) as journal:
+        keeper = keeper_of(journal, host, "one")
         await keeper.keep()
-    assert [one["cause"] for one in logs] == ["disk is full"]
-    assert set(kept(file)) == {"one"}
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON learned WHEN NEW.subject = 'two'"
+                " BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+            )
+        keeper.follow(schedulers(host, "one", "two"))
+        with capture_logs() as logs:
+            await keeper.keep()
+        assert [one["cause"] for one in logs] == ["disk is full"]
+        assert set(kept(file)) == {"one"}
+
+
+def put(file: Path, subject: str, limits: str) -> None:
+    """Write a row as no gateway does; `limits` is an SQL expression."""
+    with closing(connect(file)) as database, database:
+        database.execute(f"INSERT INTO learned VALUES (?, {limits}, 1000.0)", (subject,))  # noqa: S608 - a test's
+
+
+OLD = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}
+BAD_ROWS = {
+    "what an older version learned": f"'{json.dumps([OLD])}'",
+    "no fields": "'[{}]'",
+    "no limits": "'[1]'",
+    "no list": "'{}'",
+    "a good one and a bad one": f"'{json.dumps([*LEARNED, {}])}'",
+    "a number beyond floats": f"'{json.dumps([{**LEARNED[0], 'n': 10**400}])}'",
+    "too deep": f"'{'[' * 100_000}'",
+    "no JSON": "'limits'",
+    "no text": "CAST(x'ff' AS TEXT)",
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS.values(), ids=BAD_ROWS)
+async def test_a_bad_row_is_left_out_and_told(file: Path, bad: str) -> None:
+    async with running_journal(file) as journal:
+        await journal.run(lambda database: write_limits(database, {SUBJECT: LEARNED}, 1000.0))
+        put(file, "bad", bad)
+        with capture_logs() as logs:
+            found = LearnedKeeper(journal, {}, HandHost()).recall(["bad", SUBJECT])
+    assert list(found) == [SUBJECT]
+    (told,) = logs
+    assert (told["event"], told["log_level"], told["limits"]) == ("journal_not_read", "warning", 1)
+    assert told["cause"] == DAMAGED
+    assert told["fix"] == "nothing after an update, else check journal.file; the gateway learns them anew"
+    assert look_into(file, ["bad", SUBJECT, "new"], wall=1000.0) == Insight(
+        0, is_in_use=False, limits={SUBJECT: LEARNED, "new": []}, unread=("bad",)
+    )
+
+
+async def test_many_bad_rows_are_one_line(file: Path) -> None:
+    async with running_journal(file) as journal:
+        subjects = [f"bad-{number}" for number in range(3)]
+        for subject in subjects:
+            put(file, subject, "'limits'")
+        with capture_logs() as logs:
+            assert LearnedKeeper(journal, {}, HandHost()).recall(subjects) == {}
+    assert [(line["event"], line["limits"]) for line in logs] == [("journal_not_read", 3)]

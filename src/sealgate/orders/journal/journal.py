@@ -1,10 +1,11 @@
-"""The orders as the pipeline uses them: `intent` before the first byte, `ended` when all is over."""
+"""The journal as the gateway uses it: `intent` before an order's first byte, `ended` at its end."""
 
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -12,39 +13,64 @@ from sealgate.machine.system import System
 from sealgate.orders.doubts import Doubt, JournalStatus
 from sealgate.orders.idempotency import Kept
 from sealgate.orders.journal import orders
-from sealgate.orders.journal.file import JournalError, Lock, as_journal_error, check_made, connect, is_in_use
-from sealgate.orders.journal.ledger import Keeping, Ledger
-from sealgate.orders.journal.orders import Order
-from sealgate.orders.journal.writer import HANGS_AFTER_S, Ages, Item, Writer
+from sealgate.orders.journal.ages import Ages
+from sealgate.orders.journal.file import JournalError, as_journal_error, check_sound, connect, prepare
+from sealgate.orders.journal.lock import Lock, user_of
+from sealgate.orders.journal.rows import Order, sent_row, settled_row
+from sealgate.orders.journal.thread import HANGS, HANGS_AFTER_S, DatabaseThread, Work
+from sealgate.orders.journal.upkeep import Keeping, look_after
 from sealgate.orders.outcome import Conclusion, Ending
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
 MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
 
 log = structlog.get_logger("sealgate.journal")
+T = TypeVar("T")
 
 
-class OrderJournal:
-    """The journal of orders of one running gateway. Made in a running loop, before the first request.
+class Journal:
+    """The journal of one running gateway. Made in a running loop, before the first request.
 
-    What an earlier run had under way is in doubt from now on, and logged. Raises JournalError;
-    blocks while the file is checked.
+    What an earlier run had in flight is in doubt from now on, and logged. Raises JournalError; blocks while
+    the file is checked.
     """
 
     def __init__(self, file: Path, keeping: Keeping, system: System) -> None:
+        self._file = file
         self._keeping = keeping
         self._system = system
         self._loop = asyncio.get_running_loop()
         self._begun: set[str] = set()  # orders that have not ended, and that the file has, or may have
         self._lock = Lock(file)
         try:
-            ledger = Ledger(file, keeping)
-            self._kept = self._recover(file, ledger)
-            self._writer = Writer(ledger, keeping, system, self._ages)
+            prepare(file)
+            with as_journal_error(file):
+                self._thread = self._start(connect(file))
         except BaseException:
             self._lock.release()
             raise
-        self._writer.start()
+        _log_doubts(self.status)
+
+    def _start(self, database: sqlite3.Connection) -> DatabaseThread:
+        """Read what an earlier run left, and hand the database over to its thread."""
+        try:
+            started = self._system.now()
+            self._ages = Ages(self._system.wall(), started, orders.newest_s(database))
+            now_ms = int(self._ages.at(started) * 1000)
+            orders.recover(database, now_ms)
+            self._passed = list(orders.passed(database))
+            since_ms = now_ms - int(self._keeping.longest_s * 1000)
+            self._kept = list(orders.kept_replays(database, since_ms, MOST_REPLAYS, now_ms))
+            must_be_written = self._keeping.must_be_written
+            return DatabaseThread(
+                self._file, database, self._look_after, self._system, must_be_written=must_be_written
+            )
+        except BaseException:
+            database.close()
+            raise
+
+    def _look_after(self, database: sqlite3.Connection) -> None:
+        look_after(database, self._keeping, self._ages.at(self._system.now()))
 
     def recall(self) -> list[Kept]:
         """Return the file's Idempotency-Keys for `IdempotencyKeys.restore`; once, as they may be many."""
@@ -58,29 +84,31 @@ class OrderJournal:
     async def intent(self, order: Order, *, is_cancel: bool = False) -> bool:
         """Write an order that is about to be sent; say whether it may be.
 
-        After True it is in the file, or need not be: a cancel is worth more than its record, and
-        `journal.on_failure` may say the same of every order. A disk that hangs is waited for up to a bound,
-        then no more until it answers; for room in a full queue nobody waits. Whoever called this calls
-        `ended` in any case, also where the order was not sent after all or the call was cancelled.
+        The caller calls `ended` in any case, also where the order was not sent after all, or the call was
+        cancelled. There are three cases:
+
+        1. The disk is in trouble, or the queue full. Nothing is written, and nobody waits. A cancel goes on
+           even so: it is worth more than its record. `journal.on_failure` may say the same of every order.
+        2. The order may go without a record: it waits for it only for a moment.
+        3. It may not: it waits until the file has it, or the disk seems to hang.
         """
         may_go_without = is_cancel or not self._keeping.must_be_written
         written: asyncio.Future[str | None] = self._loop.create_future()
-        if self._writer.status.trouble is not None:
-            self._writer.log_hang()
-            is_put = False
-        else:
-            is_put = self._writer.put(Item(orders.sent_row(order), written))
-        if not is_put:
+        if self._thread.status.trouble is not None:
+            self._thread.log_hang()
+            return may_go_without
+        if not self._thread.put(sent_row(order), written):
             return may_go_without
         self._begun.add(order.id)
-        await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
         if may_go_without:
+            await asyncio.wait((written,), timeout=_PATIENCE_S)
             return True
+        await asyncio.wait((written,), timeout=HANGS_AFTER_S)
         if not written.done():
             # The write began after the wait did, and after a loop that was held the disk had no time yet.
             await asyncio.wait((written,), timeout=_PATIENCE_S)
         if not written.done():
-            self._writer.log_hang()
+            self._thread.log_hang()
             return False
         return written.result() is None
 
@@ -94,39 +122,43 @@ class OrderJournal:
             return
         self._begun.discard(order.id)
         settled_ms = int(self._ages.at(self._system.now()) * 1000)
-        self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
+        self._thread.put(settled_row(order, ending, settled_ms))
+
+    async def run(self, work: Work[T]) -> T:
+        """Do work on the database in its thread, as `DatabaseThread.run`. Raises JournalError.
+
+        Where the disk hangs, the work may be done later even so, in the order of the calls.
+        """
+        done = asyncio.wrap_future(self._thread.run(work))
+        done.add_done_callback(asyncio.Future.exception)  # the caller may not wait for it to the end
+        await asyncio.wait((done,), timeout=HANGS_AFTER_S)
+        if not done.done():
+            raise JournalError(self._file, HANGS, "check the disk")
+        return done.result()
+
+    def run_now(self, work: Work[T]) -> T:
+        """Do the same and block: at the start, or in another thread. Raises JournalError."""
+        return self._thread.run(work).result()
 
     @property
     def status(self) -> JournalStatus:
         """The journal at this moment."""
-        return self._writer.status
+        return self._thread.status
 
     async def close(self) -> None:
         """Write what is left, and let another gateway have the file.
 
         Where the disk hangs, what is left may be written yet: then the lock ends with the process only.
         """
-        if await asyncio.to_thread(self._writer.stop):
+        if await asyncio.to_thread(self._thread.stop):
             self._lock.release()
 
-    def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
-        with as_journal_error(file), closing(connect(file)) as database:
-            check_made(database, file)
-            self._ages = Ages(self._system.wall(), self._system.now(), orders.newest_s(database))
-            now_ms = int(self._ages.at(self._system.now()) * 1000)
-            orders.recover(database, now_ms)
-            ledger.read_doubts(database)
-            self._passed = list(orders.passed(database))
-            _log_doubts(ledger.in_doubt, ledger.doubts)
-            since_ms = now_ms - int(self._keeping.longest_s * 1000)
-            return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, now_ms))
 
-
-def _log_doubts(count: int, doubts: tuple[Doubt, ...]) -> None:
-    if count:
+def _log_doubts(status: JournalStatus) -> None:
+    if status.in_doubt:
         fix = "look them up at the exchange, then `sealgate orders --settle REQUEST_ID`"
-        log.warning("orders_in_doubt", count=count, fix=fix)
-    for doubt in doubts:
+        log.warning("orders_in_doubt", count=status.in_doubt, fix=fix)
+    for doubt in status.doubts:
         told = {"bot": doubt.bot, "key": doubt.key, "route": doubt.route, "fence_ms": doubt.fence_ms}
         log.warning("order_in_doubt", request_id=doubt.request_id, id=doubt.id, **told)
 
@@ -147,11 +179,11 @@ class OrdersInDoubt:
 def orders_in_doubt(file: Path) -> Iterator[OrdersInDoubt]:
     """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt.
 
-    While a gateway runs, what it has under way is not in doubt; after its end it is. WAL lets both have the
+    While a gateway runs, what it has in flight is not in doubt; after its end it is. WAL lets both have the
     file.
     """
     if not file.is_file():
         raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
     with as_journal_error(file), closing(connect(file)) as database:
-        check_made(database, file)
-        yield OrdersInDoubt(database, is_in_use=is_in_use(file))
+        check_sound(database, file)
+        yield OrdersInDoubt(database, is_in_use=user_of(file) is not None)

@@ -1,0 +1,49 @@
+"""A look into a journal for `sealgate check`, whether a gateway has it or not."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sealgate.limits.memory import Snapshot
+from sealgate.orders.journal import orders
+from sealgate.orders.journal.file import as_journal_error, check_sound, connect_to_look, is_empty
+from sealgate.orders.journal.learned import read_limits
+from sealgate.orders.journal.lock import user_of
+from sealgate.orders.journal.nonces import read_marks
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What a journal holds; `limits` by subject, aged to the moment of the look.
+
+    The limits of the `unread` are there, but damaged. `nonces` are the marks of nonces.py, by place.
+    """
+
+    in_doubt: int
+    is_in_use: bool
+    limits: Mapping[str, Snapshot]
+    unread: tuple[str, ...] = ()
+    nonces: Mapping[str, int] = field(default_factory=dict)
+
+
+def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | None:
+    """Read a journal that exists, None where it is empty; `wall` is epoch seconds. Raises JournalError.
+
+    `subjects` are those whose limits are wanted.
+    """
+    with as_journal_error(file), closing(connect_to_look(file)) as database:
+        if is_empty(database):
+            return None
+        check_sound(database, file, "quick_check")
+        is_in_use = user_of(file) is not None
+        doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
+        limits: dict[str, Snapshot] = {}
+        unread: list[str] = []
+        for subject in subjects:
+            try:
+                limits[subject] = read_limits(database, subject, wall)
+            except sqlite3.DataError:
+                unread.append(subject)
+        return Insight(len(doubts), is_in_use, limits, tuple(unread), read_marks(database))
