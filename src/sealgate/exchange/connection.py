@@ -69,7 +69,8 @@ class UpstreamConnection(Flow):
     """A connection that belongs to its pool while idle, and else to one request.
 
     The request calls `exchange` once, or `release` to give the connection back unused. `tls` is None where
-    the connection is plain; `life` says for how long it may be idle, `began` when its opening began.
+    the connection is plain; `life` says for how long it may be idle, `began` when its opening began. `alarm`
+    closes the connection while it is idle, and ends the request while one is under way.
     """
 
     def __init__(self, owner: Owner, began: float) -> None:
@@ -89,7 +90,7 @@ class UpstreamConnection(Flow):
         self._sent_at = -math.inf
         self._latest_bytes_at: float | None = None  # since the request was sent
         self._idle_before_s: float | None = None  # before the request; None where it never was in the pool
-        self._alarm = Alarm(loop, self._time_is_over)
+        self.alarm = Alarm(loop, self._time_is_over)
 
     @property
     def is_usable(self) -> bool:
@@ -177,7 +178,7 @@ class UpstreamConnection(Flow):
         self._state = ASKED
         self._sent_at, self._latest_bytes_at = System.now(), None
         self._idle_before_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
-        self._alarm.set(ends_at)
+        self.alarm.set(ends_at)
         self._parser.expect(is_head=is_head)
         self.transport.write(data)
         if self.transport.is_closing():
@@ -206,20 +207,12 @@ class UpstreamConnection(Flow):
         else:
             self.close()
 
-    def set_idle_timeout(self, keep_alive_s: float, now: float) -> None:
-        """Close the connection once it has been idle for so long, or earlier as the exchange announced."""
-        self._alarm.set(self._loop.time() + self.life.rest(keep_alive_s, now))
-
-    def clear_idle_timeout(self) -> None:
-        """Keep the connection open for a request, which may wait for long before its first byte."""
-        self._alarm.set(math.inf)
-
     def close(self) -> None:
         """Cut the connection."""
         self._state = CLOSED
         self._unparsed = b""
         self._parser.close()
-        self._alarm.stop()
+        self.alarm.stop()
         if self.transport is not None:
             self.transport.abort()
         self._owner.forget(self)

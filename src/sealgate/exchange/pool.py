@@ -206,7 +206,7 @@ class Upstream:
                     return None
             connection = self._idle.pop(at)
             if connection.is_usable:  # the system is asked whether it is alive right before the first byte
-                connection.clear_idle_timeout()
+                connection.alarm.at = math.inf  # the request may wait for long before its first byte
                 return connection
             connection.close()
         return None
@@ -232,7 +232,7 @@ class Upstream:
         """Keep a connection that is idle again for the next request."""
         self._idle.append(connection)
         self._used_at = now = System.now()
-        connection.set_idle_timeout(self.destination.keep_alive_s, now)
+        connection.alarm.set(self._loop.time() + connection.life.rest(self.destination.keep_alive_s, now))
         if self.closes.has_any and connection.life.lasts_s(now) <= 0:  # its timeout would tell too late
             self._has_changed.set()
         if (lane := self._lanes.pop(connection, None)) is not None:

@@ -148,17 +148,18 @@ class ServerConnection(Flow):
 
     def data_received(self, data: bytes) -> None:
         """Parse a request that the task is waiting for; keep anything else for later."""
-        is_awaited = self._arrival is not None and not self._parsed
-        if is_awaited:
+        arrival = None if self._parsed else self._arrival
+        if arrival is not None:
             known = self._parser.find(self._service.memory(), data)
             if known is not None:
                 head, body = known
                 if self._state == NEW:
                     self._open()
                 self._parsed.append(Incoming(head, Body(self, body), self))
-                self._wake()
+                if not arrival.done():
+                    arrival.set_result(None)
                 return
-        self._unparsed.append((data, 0.0 if is_awaited else self._service.now()))
+        self._unparsed.append((data, 0.0 if arrival is not None else self._service.now()))
         self._parse()
         if self._parsed:
             self._wake()
@@ -260,8 +261,7 @@ class ServerConnection(Flow):
                     break
                 if not await self._service.handle(item):
                     break
-                if not item.body.is_read:
-                    item.body.take()  # nobody read it, and what follows is only read once it is gone
+                item.body.take()  # what nobody read would hold the connection
                 if (
                     self._parsed or self._unparsed
                 ):  # a client that sends many requests lets others have a turn
@@ -297,10 +297,12 @@ class ServerConnection(Flow):
                 self._arrival = None
         # 3. Serve nobody who is gone: the transport may be cut since this turn of the loop, unknown to the
         #    state, and a hang-up may be hidden behind bytes that were not read.
-        if self.transport is None or self.transport.is_closing() or not self._parsed or self.cut_if_gone():
+        if self.transport is None or self.transport.is_closing() or not self._parsed:
+            return None
+        if self._may_have_missed_hang_up and self.cut_if_gone():
             return None
         item = self._parsed.popleft()
-        self._alarm.set(math.inf)
+        self._alarm.at = math.inf
         if self._unparsed:
             self._parse()
         return item

@@ -1,7 +1,8 @@
-"""A deadline that is moved for every request at no cost.
+"""A deadline that moves with every request at no cost.
 
-Setting and cancelling a timer of the loop for each request would cost more than reading it. This one is left
-running when the deadline moves away, looks at the deadline when it goes off, and goes back to sleep.
+To set and cancel a timer of the loop for each request would cost more than to read the request. This alarm
+leaves its timer running when the deadline moves away; the timer then finds the deadline in the future, and
+sleeps on.
 """
 
 import asyncio
@@ -10,24 +11,24 @@ from collections.abc import Callable
 
 
 class Alarm:
-    """Calls `ring` once `at` has passed. Times are the loop's."""
+    """Calls `ring` once `at` has passed. Times are the loop's. Set `at` to infinity to silence it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], object]) -> None:
         self._loop = loop
         self._ring = ring
-        self._at = math.inf
+        self.at = math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
 
     def set(self, at: float) -> None:
-        """Move the deadline; infinity takes it away."""
-        self._at = at
+        """Move the deadline."""
+        self.at = at
         if at < self._timer_at:
             self._sleep_until(at)
 
     def stop(self) -> None:
-        """Ring no more."""
-        self._at = math.inf
+        """Silence the alarm for good, and cancel its timer."""
+        self.at = math.inf
         if self._timer is not None:
             self._timer.cancel()
             self._timer, self._timer_at = None, math.inf
@@ -40,10 +41,10 @@ class Alarm:
 
     def _wake(self) -> None:
         self._timer, self._timer_at = None, math.inf
-        if self._at == math.inf:
+        if self.at == math.inf:
             return
-        if self._loop.time() < self._at:
-            self._sleep_until(self._at)
+        if self._loop.time() < self.at:
+            self._sleep_until(self.at)
             return
-        self._at = math.inf
+        self.at = math.inf
         self._ring()
