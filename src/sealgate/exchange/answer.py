@@ -1,4 +1,4 @@
-"""The upstream's reply: held while small, so that a cut one is noticed in time; streamed when large."""
+"""The exchange's reply. A small one is held, so that a cut is noticed before the bot gets any of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from sealgate.http.headers import ReplyHead
 from sealgate.venues.replies import Means, Verdict
 
 HELD_BYTES = 256 * 1024
-_DONE = Means.DONE  # looked up once
-_REDIRECTS = 300  # the first status that is no success
+_DONE = Means.DONE  # a name that costs no look-up
+_REDIRECTS = 300  # the first status beyond success
 
 
 class BrokenReplyError(Exception):
-    """A streamed reply ended before its end."""
+    """A streamed reply was cut."""
 
 
 class Remainder:
-    """What is left of a large reply. Read it to the end or `abandon` it: it holds a connection.
+    """The rest of a large reply. It holds a connection: read it to the end, or `abandon` it.
 
-    `release` leaves the connection to the next request, `abandon` cuts it, and `is_wanted` says whether
-    others wait for one. `ends_at` is when the time for it is over, on the loop's clock.
+    `release` gives the connection back, `abandon` cuts it. `is_wanted` returns whether another request waits
+    for a connection. `ends_at` is when the time for the reply is over, on the loop's clock.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Remainder:
         self.is_wanted = is_wanted
 
     async def read(self) -> bytes:
-        """Return the next bytes, b"" at the end. Raises BrokenReplyError where it is cut or too slow."""
+        """Return the next bytes, b"" at the end. Raises BrokenReplyError if the reply is cut or too slow."""
         try:
             chunk = await self._content.read()
         except TRANSPORT_ERRORS as error:
@@ -51,9 +51,9 @@ class Remainder:
 
 @dataclass(slots=True, init=False)
 class Answer:
-    """A reply: its head, sorted, and its body: whole, or the first part with the remainder still to come.
+    """A reply: its sorted head, and its whole body, or the first part of it with the remainder to be read.
 
-    `verdict` is what it means by the venue's rules, made once for all who ask.
+    `verdict` is what the reply means by the venue's rules.
     """
 
     status: int
@@ -81,12 +81,12 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether what was asked for was done, and is not elsewhere."""
+        """Whether the request was executed, rather than refused or redirected."""
         return self.verdict.means is _DONE and self.status < _REDIRECTS
 
 
 async def read_held(content: Body) -> bytes:
-    """Read a body that still comes: whole, or its first part if it is larger than what is held."""
+    """Read a body that is still arriving: all of it, or its first part if it is larger than what is held."""
     parts: list[bytes] = []
     size = 0
     while size < HELD_BYTES and (chunk := await content.read()):

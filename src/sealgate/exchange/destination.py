@@ -32,8 +32,8 @@ class Destination:
     """Where all requests go. `base_url` has no trailing slash; durations are seconds.
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
-    `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
-    `replies` says what a reply means.
+    `ca_digest` is that of the content of `ca_file`: other certificates make another destination. `replies`
+    says what a reply means.
     """
 
     base_url: str
@@ -64,8 +64,8 @@ def destination_of(config: Config, ca_digest: bytes = b"") -> Destination:
 class ResumingContext(ssl.SSLContext):
     """A client's context that offers the last session again, which saves a part of the next handshake.
 
-    For one upstream only: a session is proof of that server's certificate (RFC 8446 section 2.2). The loops
-    and aiohttp have no place to hand a session in, but all of them make the TLS object here.
+    For one exchange only: a session stands for that server's certificate (RFC 8446 section 2.2). The loops
+    accept no session, but both of them create the TLS object here.
     """
 
     session: ssl.SSLSession | None = None
@@ -92,7 +92,7 @@ def client_context(ca_file: Path | None) -> ResumingContext:
 
 
 def has_said_goodbye(tls: ssl.SSLObject) -> bool:
-    """Ask whether the peer ended the session and not just the connection (RFC 8446 section 6.1)."""
+    """Return whether the peer ended the session, and not just the connection (RFC 8446 section 6.1)."""
     try:
         return not tls.read(1)
     except ssl.SSLZeroReturnError:
@@ -102,7 +102,7 @@ def has_said_goodbye(tls: ssl.SSLObject) -> bool:
 
 
 class ReplyError(Exception):
-    """No whole reply came, or one that is not accepted: its words say why."""
+    """There is no whole reply, or one that is not accepted: its words say why."""
 
 
 class ConnectError(Exception):
@@ -180,7 +180,7 @@ class Dialer:
 
 
 def _cause(error: OSError) -> str:
-    """Return the words of whoever knows: TLS, the resolver or the system (asyncio's repeat the address)."""
+    """Return the words of TLS, the resolver or the system; asyncio's own would repeat the address."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused ({error.verify_message}); see upstream.ca_file"
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""How an attempt at the exchange failed: it brought no whole reply."""
+"""How an attempt failed that brought no whole reply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,21 +6,21 @@ from enum import Enum
 
 
 class FailureKind(Enum):
-    """How far an attempt came that brought no whole reply."""
+    """How far an attempt came."""
 
-    FULL = "full"  # all our connections are in use, and the exchange was not even turned to
+    FULL = "full"  # all our connections were in use: the exchange was not contacted
     UNREACHABLE = "unreachable"  # no connection: no byte was written
-    CONNECT_TIMEOUT = "connect_timeout"  # the same, too late
-    LOST = "lost"  # written, then no whole reply: reset, cut, garbage
-    LATE = "late"  # written, and no whole reply in time
+    CONNECT_TIMEOUT = "connect_timeout"  # no connection in time: no byte was written
+    LOST = "lost"  # written, but the reply was reset, cut or garbage
+    LATE = "late"  # written, but no whole reply in time
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt without a whole reply; `detail` is for people and has no secret.
+    """An attempt without a whole reply. `detail` is for people and contains no secret.
 
-    `limit_fields` is what the head said of the limit where its status alone shows a refusal for it, and the
-    body was cut; as in `ReplyHead`.
+    `limit_fields` is as in `ReplyHead`, if the status alone shows a refusal for the limit and only the body
+    was cut.
     """
 
     kind: FailureKind
@@ -34,10 +34,10 @@ class Failure:
 
     @property
     def is_for_time(self) -> bool:
-        """Whether its time was over: for another request, with more of it, that says nothing."""
+        """Whether its time was over, which means nothing for a request with more time."""
         return self.kind in (FailureKind.FULL, FailureKind.CONNECT_TIMEOUT, FailureKind.LATE)
 
     @property
     def is_own(self) -> bool:
-        """Whether our own bound was met: then it is no attempt, and no error of the exchange."""
+        """Whether a bound of our own was reached: neither an attempt nor an error of the exchange."""
         return self.kind is FailureKind.FULL

@@ -1,27 +1,29 @@
-"""How long an idle connection may still carry an order: what the exchange announces, and what closes show.
+"""How long an idle connection may still carry an order, by what the exchange announces and what closes show.
 
-An exchange may close a connection as the next order is on its way there, and then nobody knows whether it was
-executed. Such an order is `unknown`; a read is merely sent again.
+An exchange may close an idle connection while the next request is on its way there. Nobody then knows whether
+that was executed: an order ends as `unknown`, a read is merely sent again.
 """
 
 import math
 
-_MEMORY_S = 600.0  # how long a close is remembered: longer than a restart of the exchange, which closes all
-_ENOUGH = 100  # that lived longer in a row: then fewer than one in a hundred is lost
-_HALF = 0.5  # of the time that was seen to fail: the exchange's timer and the way there take some of the rest
+_MEMORY_S = (
+    600.0  # a close is remembered for so long: longer than a restart of the exchange, which closes all
+)
+_ENOUGH = 100  # connections in a row that lived longer: then fewer than one order in a hundred is lost
+_HALF = 0.5  # of the shortest time that failed: the exchange's timer and the network vary by some of the rest
 
 
 def announced_life_s(timeout_s: float, round_trip_s: float) -> float:
-    """Return how long a connection may be idle at our end where the exchange announces a timeout.
+    """Return how long a connection may be idle at our end if the exchange announces a timeout.
 
-    Its time begins when it writes the reply, and the next request must be there before it ends: that takes
-    one round trip, and now and then two. A tenth is for timers that are early and loops that are late.
+    The timeout begins when the exchange writes the reply, and the next request must arrive before it ends:
+    that takes one round trip, and now and then two. A tenth is for early timers and late loops.
     """
     return 0.9 * timeout_s - 2 * round_trip_s
 
 
 class _Shortest:
-    """The shortest idle time that ended with a close, of the last five to ten minutes."""
+    """The shortest idle time in the last five to ten minutes that ended with a close."""
 
     def __init__(self) -> None:
         self._latest = self._shortest = math.inf
@@ -53,33 +55,33 @@ class _Shortest:
 
 
 class IdleCloses:
-    """What the closing of idle connections shows: no order goes on one that may be closed by now.
+    """What closes of idle connections show: no order is sent on a connection that may be closed by now.
 
-    Those that never carried a request are looked at apart, as servers keep them for another time. Times are
+    Connections that never carried a request count apart, as servers keep them for another time. Times are
     seconds; `idle_s` is how long a connection has been idle.
     """
 
     def __init__(self) -> None:
         self._used, self._unused = _Shortest(), _Shortest()
-        self.announced_s: float | None = None  # by the latest reply that did
-        self.has_any = False  # whether the exchange has closed one, or announced that it will
+        self.announced_s: float | None = None  # by the latest reply that announced a timeout
+        self.has_any = False  # the exchange has closed a connection, or announced a timeout
 
     def closed(self, idle_s: float, now: float, *, is_used: bool) -> None:
-        """Take in that the exchange closed one, or lost a request that was sent on it."""
+        """Take in that the exchange closed a connection, or lost a request on it."""
         self.has_any = True
         self._of(is_used=is_used).closed(idle_s, now)
 
     def announced(self, timeout_s: float) -> None:
-        """Take in after how long without a request it says that it closes one."""
+        """Take in the timeout of idle connections that the exchange announces."""
         self.has_any = True
         self.announced_s = timeout_s
 
     def survived(self, idle_s: float, now: float, *, is_used: bool) -> None:
-        """Take in that a request on one was answered."""
+        """Take in that a request was answered on a connection that had been idle."""
         self._of(is_used=is_used).survived(idle_s, now)
 
     def safe_s(self, now: float, *, is_used: bool) -> float:
-        """Return how long one may have been idle and still carry an order."""
+        """Return how long a connection may have been idle and still carry an order."""
         shortest = self._used if is_used else self._unused
         return _HALF * shortest.seconds(now)
 
@@ -88,10 +90,10 @@ class IdleCloses:
 
 
 class IdleLife:
-    """How long one connection may be idle, by our setting, by what is announced, and by what closes show.
+    """How long one connection may be idle: by our setting, by what is announced, and by what closes show.
 
-    `is_used` says whether a request was answered on it, `has_rested` whether it has been idle among others,
-    `round_trip_s` the shortest time that anything took there and back.
+    `is_used`: a request was answered on it. `has_rested`: it has been idle in the pool. `round_trip_s` is the
+    shortest time that anything took there and back.
     """
 
     def __init__(self, closes: IdleCloses, round_trip_s: float, now: float) -> None:
@@ -103,36 +105,36 @@ class IdleLife:
         self._announced_s: float | None = None
 
     def rest(self, keep_alive_s: float, now: float) -> float:
-        """Note that it is idle among others from now on; return for how long, before it is closed here."""
+        """Note that the connection is in the pool; return for how long, until it is closed at our end."""
         self.has_rested, self._keep_alive_s = True, keep_alive_s
         return self._life_s() - (now - self._since)
 
     def ended_request(self, now: float) -> None:
-        """Note that it is idle again."""
+        """Note since when the connection is idle."""
         self._since = now
 
     def idle_s(self, now: float) -> float:
-        """Return how long it has been idle."""
+        """Return how long the connection has been idle."""
         return now - self._since
 
     def lasts_s(self, now: float, share: float = 1.0) -> float:
-        """Return for how long it carries orders, were its life that share of what it is."""
+        """Return for how long it will carry orders, if it lived for that share of its life."""
         life_s = self._keep_alive_s
         if self._closes.has_any:
             life_s = min(self._life_s(), self._closes.safe_s(now, is_used=self.is_used))
         return share * life_s - (now - self._since)
 
     def carries_order(self, now: float) -> bool:
-        """Return whether it is young enough for what must not be lost; one opened for a request always is."""
+        """Return whether it is young enough for an order; one opened for this request always is."""
         return not self.has_rested or self.lasts_s(now) > 0
 
     def closed(self, idle_s: float, now: float) -> None:
-        """Note that the exchange closed it; one that was closed as it was opened says nothing."""
+        """Note that the exchange closed it; a connection closed right after it was opened shows nothing."""
         if self.has_rested or self.is_used:
             self._closes.closed(idle_s, now, is_used=self.is_used)
 
     def answered(self, idle_s: float | None, announced_s: float | None, now: float) -> None:
-        """Note a reply: `idle_s` is how long it had rested before, None where it had not."""
+        """Note a reply; `idle_s` is how long the connection was in the pool before, None if it was not."""
         if idle_s is not None and self._closes.has_any:
             self._closes.survived(idle_s, now, is_used=self.is_used)
         self.is_used = True

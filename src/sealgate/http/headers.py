@@ -19,10 +19,11 @@ _TIMEOUT = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?(\d{1,9})(?!\d)", re.IGNOR
 
 
 MOST_BYTES = 64 * 1024  # of all names and values together
-# What zlib needs to undo a content coding; 0: it is plain. (Deflate comes with zlib's header, RFC 9110.)
+# The window bits with which zlib undoes a content coding; 0: there is nothing to undo. (HTTP's deflate has
+# zlib's header: RFC 9110 section 8.4.1.2.)
 CODINGS = {b"identity": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
-_NAMES = 1024  # whose treatment is kept at hand, those that came first
-_LONGEST_NAME = 64  # of them: others come from nobody who means well, and would stay
+_MOST_NAMES = 1024  # whose treatment is remembered: the first that arrived
+_LONGEST_NAME = 64  # that is remembered: longer ones are an attack, and would stay in memory
 
 
 # Read by the gateway, and not passed on.
@@ -44,7 +45,7 @@ _KEPT = frozenset(
         b"x-gateway-valid-ms",
     }
 )
-# Passed on, and looked at, too: two of them would be read differently by two servers.
+# Passed on, and read as well. Each may occur once: two servers would read two of them differently.
 _READ = frozenset(
     {
         b"content-encoding",
@@ -52,7 +53,7 @@ _READ = frozenset(
         b"content-range",
         b"content-type",
         b"max-forwards",
-        b"referer",  # of a program it is its name, by which exchanges count
+        b"referer",  # some programs state their name in it, and some exchanges count by that
         b"traceparent",
         b"user-agent",
     }
@@ -64,7 +65,7 @@ _PLAIN = bytes(
 )
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _ACCEPT_ENCODING = b"accept-encoding"
-# RFC 9110 section 5.3: several lines are one list. Several traceparents are none, and no reason to refuse.
+# Several lines are one list (RFC 9110 section 5.3). Several traceparents are invalid, yet not refused.
 _LISTS = frozenset({b"connection", b"content-encoding", b"traceparent", b"upgrade", _ACCEPT_ENCODING})
 _HOP_BY_HOP = frozenset(
     {
@@ -79,7 +80,7 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-# What some servers and frameworks believe over the request line and the connection: method, URL, host, peer.
+# Some servers and frameworks believe these rather than the request line and the connection.
 _DROPPED = _HOP_BY_HOP | {
     b"cf-connecting-ip",
     b"client-ip",
@@ -89,7 +90,7 @@ _DROPPED = _HOP_BY_HOP | {
     b"forwarded",
     b"front-end-https",
     b"http2-settings",
-    b"proxy",  # CGI makes HTTP_PROXY of it, by which programs choose where to connect
+    b"proxy",  # CGI turns it into HTTP_PROXY, and programs connect to what that names
     b"true-client-ip",
     b"x-client-ip",
     b"x-cluster-client-ip",
@@ -141,9 +142,9 @@ class Head:
 
 
 class HeaderRules:
-    """The table for requests. `own` are names that are the gateway's, one with a `*` all that begin so.
+    """Sorts the fields of requests. `own` has names that only the gateway may send; `x-foo-*` is a prefix.
 
-    `reads_replies`: bodies of replies are looked into, so none may come in a coding that is not read here.
+    With `reads_replies`, the gateway reads replies' bodies: only codings that it can undo may be asked for.
     """
 
     def __init__(self, own: Iterable[str], *, reads_replies: bool = False) -> None:
@@ -155,9 +156,9 @@ class HeaderRules:
         self._known: dict[bytes, tuple[bool, bytes | None]] = {}
 
     def _judge(self, name: bytes) -> tuple[bool, bytes | None]:
-        """Say whether a field is passed on, and by which name the gateway reads it, None if it does not.
+        """Return whether a field is passed on, and the name by which the gateway reads it, or None.
 
-        Raises Refusal where one server takes it for the body's framing, and the next does not.
+        Raises Refusal for a misspelled name that some servers take for the body's framing.
         """
         canonical = _canonical(name)
         if canonical in FRAMING and canonical != name.lower():
@@ -172,15 +173,15 @@ class HeaderRules:
         else:
             is_dropped = canonical in self._own or canonical in _DROPPED
             judged = not (is_dropped or canonical.startswith(self._prefixes)), None
-        if len(name) <= _LONGEST_NAME and len(self._known) < _NAMES:
+        if len(name) <= _LONGEST_NAME and len(self._known) < _MOST_NAMES:
             self._known[name] = judged
         return judged
 
     def sort(self, fields: Collection[tuple[bytes, bytes]]) -> Head:
         """Sort a request's raw fields.
 
-        Raises Refusal `bad_request` where a kept field comes twice or the framing is misspelled,
-        `headers_too_large` where they are too large together.
+        Raises Refusal `bad_request` if a kept field occurs twice or a framing field is misspelled,
+        `headers_too_large` if they are too large together.
         """
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []
@@ -202,13 +203,13 @@ class HeaderRules:
 
 
 def _readable(accepted: bytes) -> bytes:
-    """Return what is left of an Accept-Encoding."""
+    """Return the codings of an Accept-Encoding that the gateway can undo."""
     wanted = [one.strip() for one in accepted.lower().split(b",")]
     return b", ".join(one for one in wanted if one.partition(b";")[0].rstrip() in CODINGS) or b"identity"
 
 
 def header_lines(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return fields as they go out, each with its CRLF."""
+    """Return fields as they are sent, each with its CRLF."""
     return b"".join([b"%b: %b\r\n" % field for field in fields])
 
 
@@ -219,12 +220,12 @@ def content_length(size: int) -> bytes:
 
 
 class ReplyHead(NamedTuple):
-    """A reply's fields, sorted: `passed` in their order and spelling, and what the gateway reads itself.
+    """A reply's fields, sorted: `passed` in their order and spelling, and those that the gateway reads.
 
-    `limit_fields` are those that speak of the rate limit, by lower-case name; several lines of one field are
-    lines there, too. `length` is the stated Content-Length, `coding` what Transfer-Encoding says, in lower
-    case, `keep_alive_s` after how long without a request the exchange says that it closes the connection,
-    `content_coding` what Content-Encoding says. `lines` is `passed` as it goes out.
+    `lines` is `passed` as it is sent. `limit_fields` are those about the rate limit, by lower-case name;
+    several lines of one field are several lines there. `length`, `coding` (in lower case) and
+    `content_coding` are the values of Content-Length, Transfer-Encoding and Content-Encoding. `keep_alive_s`:
+    the exchange closes the connection after so many seconds without a request.
     """
 
     passed: list[tuple[bytes, bytes]]
@@ -237,7 +238,7 @@ class ReplyHead(NamedTuple):
 
 
 def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
-    """Sort the raw fields of an upstream's reply."""
+    """Sort the raw fields of the exchange's reply."""
     passed: list[tuple[bytes, bytes]] = []
     limit_fields: dict[str, str] = {}
     read: dict[bytes, list[bytes]] = {}
@@ -261,8 +262,8 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
 
 @lru_cache(maxsize=1024)
 def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
-    """Return whether a field passes back, whether it speaks of the limit, and its name in lower case."""
-    # RFC 9112 section 5.1: space before the colon counts for nothing, but the parser leaves it in the name.
+    """Return whether a field is passed back, whether it is about the limit, and its name in lower case."""
+    # Space before the colon is removed (RFC 9112 section 5.1); the parser leaves it in the name.
     lower = name.rstrip().lower()
     canonical = _canonical(lower)
     passes = canonical not in _REPLY_DROPPED and not canonical.startswith(_REPLY_DROPPED_PREFIXES)

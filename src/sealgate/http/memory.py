@@ -1,23 +1,23 @@
-"""What the parser said of heads before, by their exact bytes: bots and exchanges send the same few again."""
+"""Heads that were parsed before, by their exact bytes: bots and exchanges repeat the same few."""
 
 from typing import Final, Generic, TypeVar
 
 Fields = tuple[tuple[bytes, bytes], ...]
 
 _MOST_HEAD_BYTES: Final = 4 * 1024  # larger ones are rare, and would crowd out the others
-# What a head takes in memory, measured with all that a gateway makes of one.
-_COPIES: Final = 3  # of its bytes: as they came, in fields, and as they are passed on
-_FIELD_BYTES: Final = 150  # for the objects of a field
-_HEAD_BYTES: Final = 700  # for the others
+# The memory that a head takes, measured with everything that the gateway derives from one.
+_COPIES: Final = 3  # of its bytes: as they arrived, in fields, and as they are passed on
+_FIELD_BYTES: Final = 150  # for the objects of each field
+_HEAD_BYTES: Final = 700  # for all other objects
 _BLANK: Final = b"\r\n\r\n"
 
 
 class Head:
-    """A message's head, raw but for the space around values.
+    """A message's head, raw except for the space around values.
 
-    `length` is the size that it states for the body, else None. `keep_alive` says whether another message may
-    follow on the connection. `raw` holds the head's bytes, but for the empty line, where a HeadMemory may
-    keep it, else b"". `memo` is for whoever uses a head that is kept.
+    `length` is the stated size of the body, or None. `keep_alive`: another message may follow on the
+    connection. `raw` holds the head's bytes without the empty line if a HeadMemory may keep it, else b"".
+    `memo` is for whoever derives something from the head, and is remembered with it.
     """
 
     __slots__ = ("fields", "keep_alive", "length", "memo", "raw")
@@ -34,10 +34,10 @@ H = TypeVar("H", bound=Head)
 
 
 class HeadMemory(Generic[H]):
-    """Heads, the oldest of which go first; `most_bytes` is what they take in memory.
+    """Remembers heads, up to `most_bytes` of memory; the oldest are forgotten first.
 
-    Only a message that comes whole and alone is looked up, and only what the parser said of such a one is
-    kept, so this is no second reading of HTTP.
+    Only what the parser returned is kept, and only for a message that arrived whole and alone; only such a
+    message is looked up. So this is not a second reading of HTTP.
     """
 
     def __init__(self, most_bytes: int = 8 * 1024 * 1024) -> None:
@@ -49,7 +49,7 @@ class HeadMemory(Generic[H]):
         return len(self._heads)
 
     def put(self, head: H) -> None:
-        """Keep a head that may be kept."""
+        """Remember a head, if it may be kept."""
         raw = head.raw
         if not raw or len(raw) > _MOST_HEAD_BYTES or raw in self._heads:
             return
@@ -59,7 +59,7 @@ class HeadMemory(Generic[H]):
             self._bytes -= _size(self._heads.pop(next(iter(self._heads))))
 
     def find(self, data: bytes) -> tuple[H, bytes] | None:
-        """Return head and body of the one message that `data` holds, None where the parser has to say."""
+        """Return head and body if `data` is one whole message with a remembered head; else None."""
         raw, blank, body = data.partition(_BLANK)
         head = self._heads.get(raw) if blank else None
         if head is None or len(body) != head.length:
@@ -67,7 +67,7 @@ class HeadMemory(Generic[H]):
         return head, body
 
     def clear(self) -> None:
-        """Forget them; bots' tokens are among their fields."""
+        """Forget all heads: bots' tokens are among their fields."""
         self._heads.clear()
         self._bytes = 0
 

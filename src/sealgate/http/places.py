@@ -1,7 +1,7 @@
 """The places of a listener, and who gives one up when all are taken.
 
-A client that sends a request is served, so silent ones must not cost the others their places: when all are
-taken, the stranger that has had its place the longest gives it up to the next client.
+Silent clients must not keep others out. A guest is a stranger until it has sent a request. When all places
+are taken, the stranger that has had its place the longest loses it to the next client.
 """
 
 from typing import Protocol
@@ -10,27 +10,27 @@ from sealgate.errors import Refusal
 
 
 class Guest(Protocol):
-    """What has a place: a connection, or one that is still shaking hands."""
+    """What has a place: a connection, or a handshake that is to become one."""
 
     def turn_out(self) -> None:
         """End it at once."""
 
 
 class Places:
-    """So many places; `refusal` is for whoever comes when all are taken by guests that are known."""
+    """At most `most` places. `refusal` is for a client that finds all of them taken by known guests."""
 
     def __init__(self, most: int, refusal: Refusal) -> None:
         self._most = most
         self._refusal = refusal
         self._taken: set[Guest] = set()
-        self._strangers: dict[Guest, None] = {}  # in the order in which they came
+        self._strangers: dict[Guest, None] = {}  # in the order of their arrival
 
     def __len__(self) -> int:
-        """Return how many are taken."""
+        """Return how many places are taken."""
         return len(self._taken)
 
     def enter(self, guest: Guest) -> Refusal | None:
-        """Give a place to a stranger, or return why there is none."""
+        """Give a place to a guest, for now a stranger; return the refusal if there is none."""
         if len(self._taken) >= self._most:
             oldest = next(iter(self._strangers), None)
             if oldest is None:
@@ -42,15 +42,15 @@ class Places:
         return None
 
     def keep(self, guest: Guest) -> None:
-        """Let a guest stay as long as it wants."""
+        """Let a guest that is known keep its place."""
         self._strangers.pop(guest, None)
 
     def doubt(self, guest: Guest) -> None:
-        """Take one that stays for a stranger after all."""
+        """Treat a guest as a stranger again."""
         if guest in self._taken:
             self._strangers[guest] = None
 
     def leave(self, guest: Guest) -> None:
-        """Free the place of a guest, if it has one."""
+        """Free the place of a guest, if the guest has one."""
         self._taken.discard(guest)
         self._strangers.pop(guest, None)

@@ -1,8 +1,8 @@
 """The request target: one reading only.
 
-The bytes that arrive are the bytes that are signed and sent, so nothing here repairs. Whatever two parsers
-could read differently (RFC 3986 section 6 lists what normalisers do; proxies and frameworks do more) is
-refused. Policy is decided on the same string.
+The bytes that arrive are the bytes that are signed and sent, so nothing is repaired here. A target that two
+parsers could read differently is refused (RFC 3986 section 6 lists what normalisers do; proxies and
+frameworks do more). Policy is decided on the same string.
 """
 
 import re
@@ -17,25 +17,25 @@ _PATH = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,=:@/]|%[0-9A-Fa-f]{2})+")
 _QUERY = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,=:@/?\[\]]|%[0-9A-Fa-f]{2})+")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-# Decoded once more, or cut here, by some servers: "/", "\", "%", ";", "?", "#".
+# Some servers decode these once more, or cut the path there.
 _STRUCTURAL = frozenset(b"/\\%;?#")
-_SEPARATOR = frozenset(b";")  # of parameters, to some servers
+_SEPARATOR = frozenset(b";")  # some servers separate parameters by it
 _DELETE, _SPACE = 0x7F, 0x20
-# RFC 9112 sections 3.2.2 and 3.2.3, and a whole address behind the gateway's own, as some clients write it.
+# RFC 9112 sections 3.2.2 and 3.2.3; some clients write a whole address behind the gateway's own.
 _ABSOLUTE = re.compile(
     r"/?(https?)://(?:[^/?#@]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(?![^/?#])", re.IGNORECASE
 )
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _HTTPS_PORT = "443"
 _MOST_SHOWN = 200  # letters
-_LONGEST_PATH = 8000  # octets, which RFC 9112 section 3 asks of every server at least
+_LONGEST_PATH = 8000  # octets: the least that RFC 9112 section 3 asks of every server
 _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
 # RFC 9110 section 7.2: a name or an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._~-]+))(?::[0-9]{1,5})?")
 
 
 class Target(NamedTuple):
-    """A target that has one reading. `raw` is what came: `path`, or `path?query`."""
+    """A target that has one reading. `raw` is as it arrived: `path`, or `path?query`."""
 
     raw: str
     path: str
@@ -43,16 +43,16 @@ class Target(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The path as a message repeats it."""
+        """The path for messages, cut if it is long."""
         return self.path[:_MOST_SHOWN]
 
 
-@lru_cache(maxsize=512)  # bots ask for a few targets again and again; a refusal is never kept
+@lru_cache(maxsize=512)  # bots repeat a few targets; a refusal is never kept
 def parse_target(raw: str, prefix: str) -> Target:
     """Check a raw request target against the grammar and the prefix.
 
-    `raw` comes straight from the request line, `prefix` is like "/v1/trade". Raises Refusal with
-    `ambiguous_target` or `outside_prefix`.
+    `raw` is as in the request line, `prefix` is like "/v1/trade". Raises Refusal `ambiguous_target` or
+    `outside_prefix`.
     """
     path, mark, query = raw.partition("?")
     _check_path(path)
@@ -64,7 +64,7 @@ def parse_target(raw: str, prefix: str) -> Target:
 
 
 def reached_by_proxy(method: str, raw: str) -> str | None:
-    """Return the address that a client wants to reach through a proxy, None if it does not, "" if unclear."""
+    """Return the address for which a client uses us as a proxy; None if it does not, "" if unclear."""
     if method == "CONNECT":
         match = _AUTHORITY.fullmatch(raw)
         if match is None:
@@ -79,7 +79,7 @@ def reached_by_proxy(method: str, raw: str) -> str | None:
 def _check_path(path: str) -> None:
     if not path.startswith("/"):
         raise _ambiguous("the target must be a path that begins with /")
-    if len(path) > _LONGEST_PATH:  # what is decided by it takes time by its length
+    if len(path) > _LONGEST_PATH:  # what is decided by the path takes time in proportion
         raise _ambiguous(f"the path is longer than {_LONGEST_PATH} bytes")
     if not _PATH.fullmatch(path):
         raise _ambiguous(f"the path has {_unfit(path, _PATH, _STRUCTURAL)}")
@@ -139,6 +139,6 @@ def _ambiguous(why: str) -> Refusal:
 
 @lru_cache(maxsize=64)
 def host_name(value: str) -> str:
-    """Return the name in lower case, without port and an IPv6 address' brackets; "" for what is no host."""
+    """Return a Host field's name in lower case, without port and brackets; "" if it is not a host."""
     match = _HOST.fullmatch(value)
     return "" if match is None else (match[1] or match[2]).lower()

@@ -1,4 +1,4 @@
-"""Where bots come in: the TCP address, with or without TLS, and the Unix socket."""
+"""Where bots connect: the TCP address, with or without TLS, and the Unix socket."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from sealgate.request.bots import BotServer
 from sealgate.server.sockets import BACKLOG, bind, bind_unix
 from sealgate.server.tls import ServerTls, TlsListener
 
-# What a wire that strangers can read means, and what to do about it, in the log and in `sealgate check`.
+# An address without TLS that other machines reach: what that means, in the log and in `sealgate check`.
 OPEN_WIRE = "tokens and orders pass unencrypted"
 OPEN_WIRE_FIX = "set listen.tls_cert and listen.tls_key, unless only this machine's containers reach it"
 
@@ -22,7 +22,7 @@ log = structlog.get_logger("sealgate.listeners")
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """The open listeners. `tcp` is where it really listens (a free port may have been asked for)."""
+    """The open listeners. `tcp` is the real address: the settings may ask for any free port."""
 
     tcp: Address | None
     unix: Path | None
@@ -36,51 +36,38 @@ class Listeners:
         return tcp + ((f"unix:{self.unix}",) if self.unix else ())
 
     def close(self) -> None:
-        """Accept no more. Connections that are in may stay."""
+        """Stop accepting. Open connections stay."""
         self._ends.close()
 
 
 async def open_listeners(server: BotServer, settings: Listen, system: System) -> Listeners:
-    """Listen wherever the settings say. Raises StartError."""
+    """Listen wherever the settings say. Raises StartError; then nothing listens."""
+    loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as ends:
-        unix = await _open_unix(server, settings, ends)
-        tcp, tls = await _open_tcp(server, settings, system, ends)
-        return Listeners(tcp, unix, tls, ends.pop_all())
-
-
-async def _open_unix(server: BotServer, settings: Listen, ends: contextlib.ExitStack) -> Path | None:
-    if settings.unix is None:
-        return None
-    bound = bind_unix(settings.unix, "listen.unix", settings.unix_group)
-    ends.callback(bound.sock.close)
-    ends.callback(bound.remove)
-    listener = await asyncio.get_running_loop().create_unix_server(server, sock=bound.sock)
-    ends.callback(listener.close)
-    return settings.unix
-
-
-async def _open_tcp(
-    server: BotServer, settings: Listen, system: System, ends: contextlib.ExitStack
-) -> tuple[Address | None, TlsListener | None]:
-    if settings.tcp is None:
-        return None, None
-    tls = None if settings.tls_cert is None else ServerTls(settings)
-    listeners = await bind(settings.tcp, "listen.tcp")
-    address = Address(*listeners[0].getsockname()[:2])
-    if tls is None:
-        _warn_of_open_wire(settings.tcp)
-        for sock in listeners:
-            listener = await asyncio.get_running_loop().create_server(server, sock=sock, backlog=BACKLOG)
-            ends.callback(listener.close)
-        return address, None
-    over_tls = TlsListener(server, tls, settings.head_timeout, system)
-    ends.callback(over_tls.close)
-    for sock in listeners:
-        over_tls.open(sock)
-    return address, over_tls
-
-
-def _warn_of_open_wire(address: Address) -> None:
-    """Containers of one machine often have a network of their own, so it is no reason to refuse."""
-    if not address.is_loopback:
-        log.warning("bots_without_tls", address=str(address), cause=OPEN_WIRE, fix=OPEN_WIRE_FIX)
+        # 1. The Unix socket.
+        if settings.unix is not None:
+            bound = bind_unix(settings.unix, "listen.unix", settings.unix_group)
+            ends.callback(bound.sock.close)
+            ends.callback(bound.remove)
+            ends.callback((await loop.create_unix_server(server, sock=bound.sock)).close)
+        # 2. TCP: a name such as "localhost" may stand for two addresses.
+        address, over_tls = None, None
+        if settings.tcp is not None:
+            tls = None if settings.tls_cert is None else ServerTls(settings)
+            sockets = await bind(settings.tcp, "listen.tcp")
+            address = Address(*sockets[0].getsockname()[:2])
+            if tls is not None:
+                over_tls = TlsListener(server, tls, settings.head_timeout, system)
+                ends.callback(over_tls.close)
+                for sock in sockets:
+                    over_tls.open(sock)
+            else:
+                # Containers of one machine often share a network of their own, so this is not refused.
+                if not settings.tcp.is_loopback:
+                    log.warning(
+                        "bots_without_tls", address=str(settings.tcp), cause=OPEN_WIRE, fix=OPEN_WIRE_FIX
+                    )
+                for sock in sockets:
+                    listener = await loop.create_server(server, sock=sock, backlog=BACKLOG)
+                    ends.callback(listener.close)
+        return Listeners(address, settings.unix, over_tls, ends.pop_all())

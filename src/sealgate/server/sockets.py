@@ -1,6 +1,6 @@
-"""The sockets that are listened on: TCP, and Unix sockets that let in exactly who belongs there.
+"""Listening sockets: TCP, and Unix sockets that admit exactly one user, or one group.
 
-Mode, owner and folder of a Unix socket are right before it listens.
+A Unix socket gets its mode, owner and folder before it listens.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from sealgate.machine.paths import way_fault
 from sealgate.machine.process import StartError, process_of
 
 BACKLOG = 1024
-_AHEAD_BYTES = 64 * 1024  # that the kernel takes of whoever connects; by itself it would take megabytes
+_RECEIVE_BYTES = 64 * 1024  # that the kernel buffers for a connection; its default is megabytes
 
 _PATIENCE_S = 0.5
-# The name is for the log of the gateway that is asked, where the request stands as any other does.
+# The host name is for the log of the gateway that is asked: this request has a line there as any other has.
 _QUESTION = b"TRACE / HTTP/1.1\r\nHost: who-listens.sealgate.invalid\r\nConnection: close\r\n\r\n"
-_MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
+_MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # of a gateway's reply, bots' and admin address
 _NOT_US = 0o177  # the umask of a socket with mode 0600
 _MODE_OF_GROUPS_SOCKET = 0o660
 _MODE_OF_OUR_FOLDER = 0o700
-_MODE_OF_GROUPS_FOLDER = 0o710  # the group passes through, and sees nothing else
+_MODE_OF_GROUPS_FOLDER = 0o710  # the group can reach the socket, but not list the folder
 
 log = structlog.get_logger("sealgate.admin")
 
 
 async def bind(address: Address, setting: str, backlog: int = BACKLOG) -> list[socket.socket]:
-    """Return listening sockets. Raises StartError naming the setting.
+    """Return listening sockets. Raises StartError, which names the setting.
 
     Never with `reuse_port`: another program of this user could then take a share of the connections.
     """
@@ -47,8 +47,8 @@ async def bind(address: Address, setting: str, backlog: int = BACKLOG) -> list[s
             address.host, address.port, type=socket.SOCK_STREAM
         ):
             bound.append(socket.create_server(where[:2], family=family, backlog=backlog))
-            # Connections inherit it.
-            bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _AHEAD_BYTES)
+            # Accepted connections inherit this.
+            bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
             bound[-1].setblocking(False)
     except OSError as error:
         for sock in bound:
@@ -58,8 +58,8 @@ async def bind(address: Address, setting: str, backlog: int = BACKLOG) -> list[s
 
 
 async def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
-    """Return the error of an address that cannot be had; it asks who has it."""
-    # Python appends the address to `strerror`; what a look-up of a name fails with has a negative number.
+    """Return the error of an address that cannot be listened on, after a look at who has it."""
+    # Python appends the address to `strerror`. The errors of a name's look-up have negative numbers.
     number = error.errno or 0
     cause = os.strerror(number).lower() if number > 0 else error.strerror or str(error)
     fix = f"set {setting} to another address"
@@ -72,7 +72,7 @@ async def cannot_listen(address: Address, setting: str, error: OSError) -> Start
 
 
 async def _is_gateway(address: Address) -> bool:
-    """Ask by a request that a gateway refuses at its door, so that nothing of it is sent on."""
+    """Return whether a gateway listens there, by a request that it refuses and never forwards."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_connection(address.host, address.port)
@@ -85,7 +85,7 @@ async def _is_gateway(address: Address) -> bool:
 
 
 class UnixSocket:
-    """A listening socket, and its path as long as that leads to it."""
+    """A listening socket and its path."""
 
     def __init__(self, path: Path, sock: socket.socket) -> None:
         self.path = path
@@ -93,27 +93,31 @@ class UnixSocket:
         self._node = _node(path)
 
     def remove(self) -> None:
-        """Remove the path, unless it leads to another program's socket by now."""
+        """Remove the path, unless it leads to another socket by now."""
         with contextlib.suppress(OSError):
             if _node(self.path) == self._node:
                 self.path.unlink()
 
 
 def bind_unix(path: Path, setting: str, group: int | None = None) -> UnixSocket:
-    """Listen with mode 0600, or 0660 for a group. Raises StartError naming the setting.
+    """Listen with mode 0600, or 0660 for a group. Raises StartError, which names the setting.
 
-    A socket that a dead program left there is removed; nothing else is. A folder that is not there is made
-    for us alone, or for us and the group.
-
-    The folder matters as much as the socket: who may write there can put another socket in its place, to
-    which bots would then send their tokens.
+    Whoever may write to the folder can replace the socket, and bots would then send their tokens to the new
+    one. So the folder is checked like the socket; if it is missing, it is made for us alone, or for us and
+    the group. A socket that a dead program left is removed, and nothing else.
     """
     try:
         if not path.parent.exists():
-            _make_folder(path.parent, group)
+            path.parent.mkdir(mode=_MODE_OF_OUR_FOLDER)
+            if group is not None:
+                os.chown(path.parent, -1, group)
+            path.parent.chmod(
+                _MODE_OF_OUR_FOLDER if group is None else _MODE_OF_GROUPS_FOLDER
+            )  # umask or not
         _check_folder(path)
         with _only_one(path):
-            _remove_stale(path, setting)
+            if _is_stale(path, setting):
+                path.unlink()  # a link is never followed: unlink(2) does not, and neither does bind(2)
             return _bound(path, group)
     except OSError as error:
         fix = "add this user to the group" if error.errno == errno.EPERM else f"set {setting} to another path"
@@ -121,21 +125,14 @@ def bind_unix(path: Path, setting: str, group: int | None = None) -> UnixSocket:
 
 
 def check_place(path: Path, setting: str) -> None:
-    """Check whether `bind_unix` could use a path; change nothing. Raises StartError naming the setting."""
+    """Check whether `bind_unix` could use a path, and change nothing. Raises StartError."""
     if path.parent.exists():
         _check_folder(path)
     _is_stale(path, setting)
 
 
-def _make_folder(folder: Path, group: int | None) -> None:
-    folder.mkdir(mode=_MODE_OF_OUR_FOLDER)
-    if group is not None:
-        os.chown(folder, -1, group)
-    folder.chmod(_MODE_OF_OUR_FOLDER if group is None else _MODE_OF_GROUPS_FOLDER)  # whatever the umask was
-
-
 def _check_folder(path: Path) -> None:
-    """Refuse a folder in which others could replace the socket; in a sticky one, as /tmp, they cannot."""
+    """Refuse a folder in which others could replace the socket; in a sticky one, like /tmp, they cannot."""
     if (fault := way_fault(path)) is not None:
         cause, fix = fault
         own = f"use {path.parent / 'sealgate' / path.name}, whose folder the gateway creates"
@@ -144,7 +141,7 @@ def _check_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def _only_one(path: Path) -> Iterator[None]:
-    """Let two gateways that start at once not remove each other's socket."""
+    """Keep two gateways that start at once from removing each other's socket."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,14 +152,8 @@ def _only_one(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _remove_stale(path: Path, setting: str) -> None:
-    """Make room. A link is never followed: bind(2) does not, and neither does this."""
-    if _is_stale(path, setting):
-        path.unlink()
-
-
 def _is_stale(path: Path, setting: str) -> bool:
-    """Whether a dead program's socket is there. Raises StartError where anything else is."""
+    """Return whether a dead program's socket is there. Raises StartError if anything else is."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -182,7 +173,7 @@ def _is_stale(path: Path, setting: str) -> bool:
 
 
 def _who_listens(path: Path) -> str | None:
-    """Return who, in words, None where nobody does."""
+    """Return in words who listens at a socket, None if nobody does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         code = probe.connect_ex(os.fspath(path))
@@ -226,11 +217,11 @@ def _cannot(path: Path) -> str:
 
 
 def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSocket | None:
-    """Listen where the setting says, or at the default place. None where it is turned off.
+    """Listen where the setting says, else at the default place; None if it is turned off.
 
-    Raises StartError where the place cannot be had: with a second gateway of this user, say, `sealgate halt`
-    would stop the first one's orders only. Where the default place has no folder that is ours alone, no
-    gateway can be there; this one goes on without, and its log says so.
+    Raises StartError if the place is taken, for example by a second gateway of this user: `sealgate halt`
+    would then reach only the first one. If the default place has no folder that is ours alone, no gateway can
+    be there: this one starts without an admin socket, and logs it.
     """
     if setting == OFF:
         return None
@@ -245,7 +236,7 @@ def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSo
 
 
 def check_admin(setting: Path | str | None, environ: Mapping[str, str]) -> None:
-    """Check whether `bind_admin` could use its path; change nothing. Raises StartError if not."""
+    """Check whether `bind_admin` could use its path, and change nothing. Raises StartError."""
     if setting != OFF:
         check_place(_default_place(environ) if setting is None else Path(setting), "admin.unix")
 
@@ -255,7 +246,7 @@ def _default_place(environ: Mapping[str, str]) -> Path:
 
 
 def _trouble_with(folder: Path) -> str | None:
-    """Make the folder if need be; return why it is not ours alone, None where it is."""
+    """Make the folder if it is missing; return why it is not ours alone, None if it is."""
     with contextlib.suppress(OSError):  # what is wrong with it is reported below
         folder.mkdir(mode=0o700, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""The bots' address by TLS: which certificate it shows, which it asks for, and its handshakes."""
+"""TLS at the bots' address: the certificate it shows, the certificates it asks for, and its handshakes."""
 
 import asyncio
 import contextlib
@@ -21,17 +21,16 @@ from sealgate.request.bots import BotServer
 log = structlog.get_logger("sealgate.server_tls")
 
 _State = tuple[tuple[int, int, int] | None, ...]
-_GOODBYE_S = 2.0  # for the peer's half of the end, before the connection is just closed
+_GOODBYE_S = 2.0  # for the peer to end its half of the session, before the connection is just closed
 _AT_ANY_TIME = ssl.VerifyFlags(0x200000)  # X509_V_FLAG_NO_CHECK_TIME
-_PAUSE_S = 1.0  # where the next accept would fail, too
+_PAUSE_S = 1.0  # after an accept that failed for a reason that lasts, such as a lack of descriptors
 
 
 class ServerTls:
-    """The context of the listener. Raises StartError where there is none to begin with.
+    """The TLS context of the listener. Raises StartError if the certificate cannot be loaded at the start.
 
-    Certificates are short-lived, and whoever renews them writes the files anew. So the files are looked at
-    before each handshake, and loaded when they have changed; what cannot be loaded leaves the old ones in
-    use.
+    Certificates are short-lived, and renewing one replaces its files. So the files are checked before each
+    handshake, and loaded if they have changed. If they cannot be loaded, the old certificate stays in use.
     """
 
     def __init__(self, listen: Listen) -> None:
@@ -48,7 +47,7 @@ class ServerTls:
 
     @property
     def expires_at(self) -> float | None:
-        """When the certificate in use expires, epoch seconds; None where it cannot be read."""
+        """When the certificate in use expires, in epoch seconds; None if it cannot be read."""
         self.context()
         return self._expires_at
 
@@ -92,9 +91,10 @@ def server_context(listen: Listen) -> ssl.SSLContext:
 
 
 def certificate_life(listen: Listen) -> tuple[float, float] | None:
-    """Return from when until when the certificate is valid, epoch seconds; None where it cannot be read.
+    """Return from when until when the certificate is valid, in epoch seconds; None if it cannot be read.
 
-    It is shown to a client in memory that trusts it, as Python reads those of a peer only. Raises StartError.
+    Python reads only the certificates of a peer, so it is shown to a client in memory that trusts it. Raises
+    StartError.
     """
     own = server_context(listen.model_copy(update={"client_ca": None}))
     peer = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -109,7 +109,7 @@ def certificate_life(listen: Listen) -> tuple[float, float] | None:
             with contextlib.suppress(ssl.SSLWantReadError):
                 end.do_handshake()
         certificate: dict[str, Any] = client.getpeercert() or {}
-    except (OSError, ValueError):  # made for another purpose, say
+    except (OSError, ValueError):  # for example, a certificate for another purpose
         return None
     starts, ends = (ssl.cert_time_to_seconds(certificate[name]) for name in ("notBefore", "notAfter"))
     return starts, ends
@@ -117,7 +117,7 @@ def certificate_life(listen: Listen) -> tuple[float, float] | None:
 
 def _ask_for_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
     context.verify_mode = ssl.CERT_REQUIRED
-    # A resumed session would go on with a certificate that a new authority does not know.
+    # A resumed session would keep a certificate whose authority may have been removed since.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     try:
@@ -144,7 +144,7 @@ def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
 
 
 def _refuse_password() -> str:
-    """Nobody is there to type one; without this, OpenSSL would ask the terminal."""
+    """Refuse: nobody could type a password, and without this OpenSSL would ask at the terminal."""
     raise SecretError(
         "listen.tls_key", "is encrypted with a password", "store it without one, with mode 0600"
     )
@@ -157,7 +157,7 @@ def _cause(error: ssl.SSLError, certificate: Path, key: Path) -> str:
 
 
 class _Handshake:
-    """One that is under way, and has a place until there is a connection; `sock` until it begins."""
+    """A handshake under way, which has a place until it is a connection. `sock` is there until it begins."""
 
     task: asyncio.Task[None]
 
@@ -171,10 +171,10 @@ class _Handshake:
 
 
 class TlsListener:
-    """Accepts, shakes hands within `handshake_s`, and hands over to the server.
+    """Accepts connections, shakes hands within `handshake_s`, and hands them to the server.
 
-    Connections are accepted by hand, so that a peer that has not finished the handshake counts as a
-    connection, too, and is given up after a while.
+    It accepts by itself so that a client counts as a connection before its handshake is done, and is given up
+    if it never is.
     """
 
     def __init__(self, server: BotServer, tls: ServerTls, handshake_s: float, system: System) -> None:
@@ -186,15 +186,15 @@ class TlsListener:
 
     @property
     def expires_at(self) -> float | None:
-        """When the certificate that it shows expires, epoch seconds; None where it cannot be read."""
+        """When the certificate that it shows expires, in epoch seconds; None if it cannot be read."""
         return self._tls.expires_at
 
     def open(self, listener: socket.socket) -> None:
-        """Begin to accept. The listener is closed by the end of that, when the loop has let go of it."""
+        """Begin to accept. The listener is closed when accepting ends, as the loop uses it until then."""
         self._start(self._accept(listener)).add_done_callback(lambda _: listener.close())
 
     def close(self) -> None:
-        """Accept no more, and give up the handshakes under way."""
+        """Stop accepting, and give up the handshakes under way."""
         for task in self._tasks:
             task.cancel()
 
@@ -215,14 +215,14 @@ class TlsListener:
                 continue
             handshake = _Handshake(sock)
             if self._server.places.enter(handshake) is not None:
-                sock.close()  # there is nobody yet to whom a reply could be written
+                sock.close()  # without a handshake there is no way to send a reply
             else:
                 handshake.task = self._start(self._shake_hands(sock, handshake))
 
     async def _shake_hands(self, sock: socket.socket, handshake: "_Handshake") -> None:
         loop, handshake.sock = asyncio.get_running_loop(), None
         try:
-            with contextlib.suppress(OSError):  # it failed, or took too long: the peer knows
+            with contextlib.suppress(OSError):  # it failed or took too long, which the client sees
                 await loop.connect_accepted_socket(
                     lambda: self._server.admit(handshake),
                     sock,
