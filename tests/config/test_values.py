@@ -188,7 +188,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
         ["http://a.example", "http://192.168.1.9", "http://localhost.example"],
     ),
     (values.Hosts, "is not a list; ", [3, {"a": 1}]),
-    (values.Hosts, "begins like a JSON array but is not one; ", ['["a"']),
+    (values.Hosts, "begins like a JSON array but is none; ", ['["a"']),
     (values.Hosts, "is empty; ", [[], ""]),
     (values.Hosts, "has a member twice; ", [["a", "a"], "a,a"]),
     (values.Hosts, "is not text; ", [["a", 3]]),

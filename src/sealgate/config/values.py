@@ -35,7 +35,7 @@ from sealgate.config.files import (
     from_folder,
     group_number,
 )
-from sealgate.config.names import has_dot_segment, is_plain_path
+from sealgate.config.names import has_dot_segment
 from sealgate.config.references import mask_arguments, parse_reference, reference_from_folder
 from sealgate.config.venues import parse_venue, venue_from_folder
 from sealgate.limits.quotas import Quota
@@ -171,13 +171,16 @@ Amount = Annotated[
 ]
 
 
-def _from_json(value: object) -> object:
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
-        return value
+def _from_json(text: str, form: str) -> object:
     try:
-        return json.loads(value)
+        return json.loads(text)
     except ValueError:
-        raise ValueError("begins like a JSON table but is none; check quotes and commas") from None
+        raise ValueError(f"begins like a JSON {form} but is none; check quotes and commas") from None
+
+
+def _table(value: object) -> object:
+    is_json = isinstance(value, str) and value.lstrip().startswith("{")
+    return _from_json(str(value), "table") if is_json else value
 
 
 def _frozen(value: Decimal | dict[str, Decimal]) -> Decimal | Mapping[str, Decimal]:
@@ -188,7 +191,7 @@ Amounts = Annotated[
     Decimal | Mapping[str, Decimal],
     From(Amount | Annotated[dict[str, Amount], Field(min_length=1)], _frozen),
     Words('is not an amount above 0; write it as text, as in "0.5", or a table such as { BTC = "0.5" }'),
-    BeforeValidator(_from_json),
+    BeforeValidator(_table),
 ]
 
 # -- names and paths that users choose
@@ -219,30 +222,27 @@ JsonPointer = Annotated[
 ]
 
 
-def _plain(path: str) -> str:
-    """Refuse what has two readings, and return a path without a slash at its end."""
-    if not is_plain_path(path.rstrip("/")):
+def _without_dots(path: str) -> str:
+    if has_dot_segment(path):
         raise ValueError
-    return path.rstrip("/")
+    return path
 
 
+# Paths have one reading only: plain segments between single slashes, none of them `.` or `..`.
+_WITHOUT_DOTS = AfterValidator(_without_dots)
 _NOT_PLAIN = Words('is not a plain path; begin it with "/" and use letters, digits and -._~')
 PathPrefix = Annotated[
-    str, Field(pattern="^/+$|^(/[A-Za-z0-9._~-]+)+/*$"), AfterValidator(_plain), _NOT_PLAIN
+    str,
+    Field(pattern="^/+$|^(/[A-Za-z0-9._~-]+)+/*$"),
+    _WITHOUT_DOTS,
+    AfterValidator(lambda path: path.rstrip("/")),
+    _NOT_PLAIN,
 ]
-OptionalPath = Annotated[str, Field(pattern="^(/[A-Za-z0-9._~-]+)*$"), AfterValidator(_plain), _NOT_PLAIN]
-
-
-def _without_dots(match: str) -> str:
-    if has_dot_segment(match):
-        raise ValueError
-    return match
-
-
+OptionalPath = Annotated[str, Field(pattern="^(/[A-Za-z0-9._~-]+)*$"), _WITHOUT_DOTS, _NOT_PLAIN]
 RouteMatch = Annotated[
     str,
     Field(pattern=r"^(GET|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+$"),
-    AfterValidator(_without_dots),
+    _WITHOUT_DOTS,
     Words('is not METHOD and path; write "POST /prefix/orders/{id}/query"'),
 ]
 
@@ -253,12 +253,9 @@ def _members(value: object) -> object:
     """Return the members of a JSON array in text, or of comma separated text."""
     if not isinstance(value, str):
         return value
-    if not value.lstrip().startswith("["):
-        return [member.strip() for member in value.split(",") if member.strip()]
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise ValueError("begins like a JSON array but is not one; check quotes and commas") from None
+    if value.lstrip().startswith("["):
+        return _from_json(value, "array")
+    return [member.strip() for member in value.split(",") if member.strip()]
 
 
 def _different(value: object) -> object:
