@@ -1,26 +1,29 @@
 """The pacing of a key: who may send when, under limits that are stated, or learned from refusals.
 
 Pure:
-pacer        one pacer for all bots of a key: enter, release, sent, answered
-relay        what a pacer reports, and is told, where several gateways share the limit
-wait_queue   the queue: lanes by rank, bots by fair queueing
-lane_queues  the queues of one lane
-gate         closed after a 429 until the pause is over
-firewall     refusals by a firewall in front of the exchange
-claims       what goes into the pacing, and what comes out
-estimator    learns the limits of a key; its docstring has the rules
-fit          the limiter that explains the refusals
-limit        the belief about one limit
-throttle     a 429 and what follows it until the limiter accepts again
-sent_log     what was sent and not refused
-round_trips  the jitter of the round trip
-quotas       limits that are stated
-limit_reply  what a reply says about the limit
-memory       limits as plain values
-status       what there is to see of it
+pacer         one pacer for all bots of a key: enter, release, sent, answered
+relay         what a pacer reports, and is told, where several gateways share the limit
+wait_queue    the queue: lanes by rank, bots by fair queueing
+lane_queues   the queues of one lane
+gate          closed after a 429 until the pause is over
+firewall      refusals by a firewall in front of the exchange
+claims        what goes into the pacing, and what comes out
+estimator     learns the limits of a key; its docstring has the rules
+fit           the limiter that explains the refusals
+observations  what windows of any length held at a refusal
+in_flight     what is in flight, and how much was at a time
+limit         the belief about one limit
+throttle      a 429 and what follows it until the limiter accepts again
+sent_log      what was sent and not refused
+round_trips   the jitter of the round trip
+quotas        limits that are stated
+counts        what replies state to be left of them
+limit_reply   what a reply says about the limit
+memory        limits as plain values
+status        what there is to see of it
 
 Shell:
-scheduler  where the tasks of waiting requests are held
+scheduler     where the tasks of waiting requests are held
 """
 
 from sealgate.limits.estimator import LimitEstimator, Step

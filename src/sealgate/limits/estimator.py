@@ -51,8 +51,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealgate.limits.claims import Claim
-from sealgate.limits.fit import Fit, Hypothesis, Observation, observe
-from sealgate.limits.limit import ALL, FEW, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
+from sealgate.limits.counts import StatedCounts
+from sealgate.limits.fit import Fit, Hypothesis
+from sealgate.limits.in_flight import InFlight
+from sealgate.limits.limit import AGAIN_S, ALL, FEW, OTHERS, READS, SHORT_S, Limit, WeightedTally
+from sealgate.limits.observations import Observation, observe
 from sealgate.limits.quotas import Quota
 from sealgate.limits.round_trips import RoundTrips
 from sealgate.limits.sent_log import SentLog, Tally
@@ -64,7 +67,6 @@ KEPT = 6  # events that are explained together: three of reads and three of orde
 BUDGET = 3.0  # refusals that a search may cost in a row
 PER_ACCEPTED = 0.002  # of a refusal: what one accepted request adds to the budget
 NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
-FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what NEAR takes for one rate
 FULL = 0.8  # of a limit that is believed: refused with less, it was another
 LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may stay unnoticed
 STILL = 0.02  # of the time, for which a search may stand still
@@ -72,8 +74,7 @@ MOST_STATED = 8  # windows that header fields may publish
 REFUTED = 3.0  # times a stated limit: no window or bucket admits more than twice its number in one window
 LIES = 2  # stated waits that contradict others, after which they are obeyed and not learned from
 
-_AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
-_MANY = 4  # of them: nothing is tried then
+_MANY = 4  # refusals within AGAIN_S, after which nothing is tried
 _SURE = 1.5  # times the spread of the round trips: hardly ever exceeded
 
 
@@ -85,13 +86,6 @@ class Step(NamedTuple):
     accepted: int
 
 
-class _Count(NamedTuple):
-    """What is left of one of the upstream's own counts until then, by its latest reply."""
-
-    left: float
-    until: float
-
-
 class LimitEstimator:
     """The limits of one key, learned and published, and everything that was sent under them."""
 
@@ -100,8 +94,7 @@ class LimitEstimator:
         self.limits = [self._published(one) for one in known]
         self._known = tuple(self.limits)
         self.at_a_time: int | None = None  # the cap on concurrent requests, None if there is none
-        self._in_flight: dict[str, tuple[float, int]] = {}  # when each was sent, and beside how many others
-        self._peak = 0  # in flight at an acceptance since the last event
+        self._in_flight = InFlight()
         self._trips = RoundTrips()
         self._observations: deque[Observation] = deque(maxlen=KEPT)
         self._event: ThrottleEvent | None = None
@@ -109,12 +102,12 @@ class LimitEstimator:
         self._lies = 0
         self._last = self._refused_at = -math.inf  # when something was sent, and when something was refused
         self._proves_from = -math.inf  # when a pace that holds has held for as long as the last event took
-        self.calm = 0  # accepted since the last event
-        self._falls = 0  # how often in a row a pace was refused
+        self.accepted_in_a_row = 0  # since the last event
+        self._refused_in_a_row = 0  # how often a pace was
         self._resumed_at = -math.inf  # when the last event was over
         self._recent_refusals: deque[float] = deque(maxlen=_MANY)
-        self._counts: dict[str, _Count] = {}
-        self._refuted: deque[str] = deque(maxlen=MOST_STATED)  # names of stated limits that are not the key's
+        self._counts = StatedCounts()
+        self._refuted: deque[str] = deque(maxlen=MOST_STATED)  # names of stated limits that were exceeded
 
     def believe(self, limits: Sequence[Limit], at_a_time: int | None = None) -> None:
         """Go by these limits from now on, as restored from memory or handed over."""
@@ -133,10 +126,10 @@ class LimitEstimator:
         self.limits = [*self._known] or [limit for limit in self.limits if limit.most == math.inf]
 
     def stated(self, quotas: tuple[Quota, ...], now: float) -> None:
-        """Take in what the header fields of a reply say: it overrides what was inferred.
+        """Take in what the header fields of a reply state: it overrides what was inferred.
 
-        A limit of which the exchange itself accepted several times as much is not the key's: it is of a path,
-        say. That and what is left of it are ignored from then on.
+        A stated limit of which the exchange has accepted several times as much is not of all that is sent
+        here; it may belong to one path, for example. It and what is left of it are ignored from then on.
         """
         for quota in quotas:
             if quota.name not in self._refuted and self._is_refuted(quota, now):
@@ -145,22 +138,17 @@ class LimitEstimator:
         for quota in quotas:
             if quota.window_s < math.inf:
                 self._take_published(quota)
-        counts = {name: count for name, count in self._counts.items() if count.until > now}
-        # Several of one name: the smallest remainder counts.
-        for quota in sorted(quotas, key=lambda one: math.inf if one.left is None else one.left, reverse=True):
-            if quota.left is not None and quota.reset_s is not None:
-                # Of what is in flight nobody knows whether this reply counts it: it does not.
-                counts[quota.name] = _Count(quota.left - len(self._in_flight), now + quota.reset_s)
-        self._counts = dict(sorted(counts.items(), key=lambda item: item[1].left)[:MOST_STATED])
+        self._counts.take_in(quotas, len(self._in_flight), now)
 
     def forget_counts(self) -> None:
-        """Forget what replies said is left."""
-        self._counts = {}
+        """Forget what replies stated to be left."""
+        self._counts.forget()
 
     def _is_refuted(self, quota: Quota, now: float) -> bool:
         """Return whether clearly more was accepted in its window than a stated limit grants."""
-        since = next((at for at, _ in self._in_flight.values()), math.inf)  # from then on nobody knows
-        accepted = self.log.all.count(now - quota.window_s, math.nextafter(since, -math.inf))
+        # Whether what is in flight will be accepted, nobody knows.
+        until = math.nextafter(self._in_flight.since, -math.inf)
+        accepted = self.log.all.count(now - quota.window_s, until)
         return accepted > REFUTED * quota.n
 
     def _take_published(self, quota: Quota) -> None:
@@ -200,7 +188,7 @@ class LimitEstimator:
         """Return when the claim may go; infinity where that depends on a reply."""
         if self.at_a_time is not None and len(self._in_flight) >= self.at_a_time:
             return math.inf
-        at = max((one.until for one in self._counts.values() if one.left < claim.cost), default=now)
+        at = self._counts.room_at(claim.cost, now)
         return max(now, at, self.room_at(claim, now, is_paced=is_paced))
 
     def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
@@ -217,9 +205,9 @@ class LimitEstimator:
             # A learned pace holds as it is; of a window as published trips of unequal length take a part.
             is_learned = is_paced and limit.most == math.inf and not limit.is_round
             margin_s = 0.0 if is_learned else min(self._trips.spread_s, 0.25 * limit.window)
-            is_held_up = not is_paced and claim.lane is not Lane.CANCEL and limit.is_flooded(tally, now)
+            is_flooded = not is_paced and claim.lane is not Lane.CANCEL and limit.is_flooded(tally, now)
             if not (limit.is_bucket and is_paced):  # a bucket at its pace never has to wait for more
-                at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
+                at = max(at, limit.room_at(cost, tally, margin_s, is_flooded=is_flooded))
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
             if is_paced:
@@ -228,12 +216,7 @@ class LimitEstimator:
 
     def spent_s(self, now: float) -> float:
         """Return for how long nothing is left, according to a reply; 0 while another may correct it."""
-        if self._in_flight:
-            return 0.0
-        return max(
-            (one.until - now for one in self._counts.values() if one.left < 1.0 and one.until > now),
-            default=0.0,
-        )
+        return 0.0 if self._in_flight else self._counts.spent_s(now)
 
     def wait_per_cost_s(self, claim: Claim, now: float) -> float:
         """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
@@ -247,9 +230,8 @@ class LimitEstimator:
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Count a claim that is sent now; `is_paced`: others like it wait."""
         self.log.add(now, claim.cost, is_read=claim.is_read)
-        self._in_flight[claim.id] = now, len(self._in_flight)
-        for name, count in self._counts.items():
-            self._counts[name] = count._replace(left=count.left - claim.cost)
+        self._in_flight.send(claim.id, now)
+        self._counts.send(claim.cost)
         self._last = now
         kind = 0 if claim.is_read else 1
         for limit in self.limits:
@@ -259,7 +241,7 @@ class LimitEstimator:
             if limit.withheld and now >= limit.withheld_until:
                 limit.withheld = 0.0
             if not is_paced and not limit.is_saturated(now):
-                limit.slot = now
+                limit.last_turn = now
                 continue
             limit.took(
                 cost, self._tally(limit), now, is_paced=is_paced, is_carrier=limit.is_carried_by(claim)
@@ -277,21 +259,20 @@ class LimitEstimator:
     def take_back(self, claim: Claim, sent_at: float) -> None:
         """Take back a claim that was released and never sent."""
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
-        self._in_flight.pop(claim.id, None)
+        self._in_flight.end(claim.id)
 
     def lost(self, claim: Claim) -> None:
         """Keep a claim counted to which no reply came."""
-        self._in_flight.pop(claim.id, None)
+        self._in_flight.end(claim.id)
 
     def accepted(self, claim: Claim, sent_at: float, now: float, *, is_scout: bool) -> None:
         """Take in a reply other than a 429; the reply to a scout ends the event."""
         self._trips.add(now - sent_at)
-        _, others = self._in_flight.pop(claim.id)
-        self._peak = max(self._peak, others + 1)
+        at_a_time = self._in_flight.accepted(claim.id)
         self._budget = min(BUDGET, self._budget + PER_ACCEPTED)
-        self.calm += 1
+        self.accepted_in_a_row += 1
         is_old = now - self._refused_at > LONGEST_REST_S
-        if self.at_a_time is not None and others + 1 >= self.at_a_time and is_old:
+        if self.at_a_time is not None and at_a_time >= self.at_a_time and is_old:
             self.at_a_time += 1
         event = self._event
         if event is not None and is_scout:
@@ -312,7 +293,7 @@ class LimitEstimator:
     ) -> None:
         """Take in a 429 or a ban to what was sent at `sent_at`; everything pauses until `paused_until`."""
         jitter_s = _SURE * self._trips.spread_s
-        beside = self._beside(claim.id, jitter_s)
+        beside = self._in_flight.refused(claim.id, jitter_s)
         self._refused_at = sent_at
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         if self._event is None or self._event.lost == 1:  # of a volley two count
@@ -328,17 +309,6 @@ class LimitEstimator:
         self._event.in_flight = min(self._event.in_flight, beside)
         self._event.add(sent_at, claim.cost, stated_s if does_learn else None, resolution_s, is_ban=is_ban)
 
-    def _beside(self, claim_id: str, jitter_s: float) -> int:
-        """Return how many others were in flight; whatever was sent a jitter later may have arrived before."""
-        names = list(self._in_flight)
-        later = names[names.index(claim_id) + 1 :]
-        sent_at, beside = self._in_flight.pop(claim_id)
-        for name in later:
-            at, others = self._in_flight[name]
-            beside += at <= sent_at + jitter_s
-            self._in_flight[name] = at, others - 1
-        return beside
-
     def _tally(self, limit: Limit) -> Tally | WeightedTally:
         weights = limit.weights
         if weights == ALL:
@@ -352,13 +322,12 @@ class LimitEstimator:
         published = [limit for limit in self.limits if limit.most < math.inf]
         counting = [one for one in self.limits if one.weights[0 if event.is_read else 1]]
         before = max(counting, key=lambda one: self._fullness(one, event), default=None)
-        event.peak = self._peak
+        event.peak = self._in_flight.peak
         self._proves_from = 2 * event.resumed_at - event.refused_at
         self._remember(event, before)
         drain_s = 0.0
         if before is not None and before.most < math.inf:  # somebody else uses a published limit
-            before.fell_at = now
-            before.low = max(before.low * min(1 - FALL, max(self._fullness(before, event), 0.5)), 1e-4)
+            before.fall(self._fullness(before, event), now)
         elif not published:
             window = before.window if before else None
             forms = frozenset((limit.weights, limit.is_bucket, False) for limit in self.limits)
@@ -370,17 +339,17 @@ class LimitEstimator:
             else:
                 self.at_a_time = None
                 drain_s = self._believe(found, event, before, now)
-        self.calm = self._peak = 0
+        self.accepted_in_a_row = self._in_flight.peak = 0
         self._resumed_at = event.resumed_at
         for limit in self.limits:
-            limit.slot = max(limit.slot, event.resumed_at) + drain_s
+            limit.last_turn = max(limit.last_turn, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
             limit.stood_s = event.stood_s
             if limit.is_round or limit.seen >= FEW:
                 stood_s = min(limit.stood_s, limit.window)
                 # One event alone may have meant something else: that is found out sooner.
-                most_s = LONGEST_REST_S if limit.seen > 1 else 2 * _AGAIN_S
-                limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), most_s)
+                most_s = LONGEST_REST_S if limit.seen > 1 else 2 * AGAIN_S
+                limit.rest_s = min(max(stood_s / STILL, AGAIN_S), most_s)
             limit.tried, limit.since = None, now
             limit.next_at = now + limit.hold_s(1.0)
 
@@ -402,9 +371,10 @@ class LimitEstimator:
         self, found: list[Hypothesis], event: ThrottleEvent, before: Limit | None, now: float
     ) -> float:
         """Believe the hypotheses; return how long to pause until the excess has drained."""
-        has_rested = event.refused_at - self._resumed_at > _AGAIN_S
-        if before and has_rested and self.calm > min(1 / PER_ACCEPTED, 2 * before.n):  # two full windows held
-            self._falls = 0
+        has_rested = event.refused_at - self._resumed_at > AGAIN_S
+        # Two full windows held.
+        if before and has_rested and self.accepted_in_a_row > min(1 / PER_ACCEPTED, 2 * before.n):
+            self._refused_in_a_row = 0
         was, drain_s = self.limits, 0.0
         # Of a class that was not refused of late, what is believed stays.
         is_apart = any(one.weights in (READS, OTHERS) for one in found)
@@ -421,58 +391,24 @@ class LimitEstimator:
             limit.is_round = one.is_round and not is_all
             at_once_s = FEW / rate + self._trips.spread_s
             limit.is_smooth = all(one.event.wait_s <= at_once_s for one in self._observations)
-            limit.slot = limit.paced_at = now
+            limit.last_turn = limit.paced_at = now
             if old is not None:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
                 limit.paced_at, limit.rest_s = old.paced_at, old.rest_s
             if old is not None and old is before:
-                drain_s = self._compare(limit, old, event, now)
+                delivered = self._delivered(old, event)
+                drain_s = limit.replace(old, event, delivered, self._refused_in_a_row, now)
+                self._refused_in_a_row += drain_s > 0
             self.limits.append(limit)
         self.limits.sort(key=lambda one: one.window)
         return drain_s
 
-    def _compare(self, limit: Limit, old: Limit, event: ThrottleEvent, now: float) -> float:
-        """Keep what the refused limit is known to allow, lower a pace that was refused; return the pause."""
-        if event.tried is not None:
-            if limit.low > event.tried:  # what allows more than was refused explains nothing
-                limit.n, limit.low = old.n, old.low
-            limit.low, limit.is_held = max(limit.low, old.low), old.is_held  # that was held before
-            if old.is_round:  # a step beyond round numbers was refused: they are the limit
-                limit.n, limit.high, limit.is_bucket = old.n, limit.low, False
-                limit.is_round = True
-            limit.window = limit.n / limit.low
-            limit.high = max(limit.low, min(limit.high, event.tried))
-            limit.rest_s = max(limit.rest_s, _AGAIN_S)
-            return 0.0
-        drain_s = 0.0
-        if event.refused_at - old.paced_at < 3 / old.low:
-            # Where little was too much of what held before, it is nearly right; but not time after time.
-            is_little = event.wait_s <= max(3 / old.low, 0.1 * old.window)
-            is_same = limit.is_round and (limit.n, limit.window) == (old.n, old.window)
-            is_near = (is_same or (is_little and old.is_held)) and self._falls < FEW - 1
-            least = (1 - FALL * 2.0**self._falls) * old.low
-            if not is_near:
-                least = min(least, self._middle(old, event))
-            least = max(least, 0.5 * old.low)
-            if is_near:
-                limit.high, limit.is_held = max(limit.high, old.low), True
-            if is_near or limit.low >= old.low * (1 - FALL):
-                limit.low = max(limit.low, least) if limit.low < old.low * (1 - FALL) else least
-                self._falls += 1
-                drain_s = min(2.0**self._falls / limit.low, limit.window / 4)
-        limit.window = min(limit.window, limit.n / limit.low)
-        limit.high = max(limit.low, limit.high)
-        if limit.low < 0.7 * old.low:
-            limit.high, limit.fell_at = max(limit.high, old.low), now  # it may have been somebody else
-        return drain_s
-
-    def _middle(self, limit: Limit, event: ThrottleEvent) -> float:
-        """Return the middle of a pace that was refused and of what was delivered since the event before."""
+    def _delivered(self, limit: Limit, event: ThrottleEvent) -> float:
+        """Return the rate that was delivered since the event before, in a window at the least."""
         since = event.refused_at - limit.window
         if len(self._observations) > 1:
             since = min(since, self._observations[-2].event.refused_at)
-        delivered = self._tally(limit).count(since, event.refused_at) / (event.refused_at - since)
-        return math.sqrt(limit.low * min(delivered, limit.low))
+        return self._tally(limit).count(since, event.refused_at) / (event.refused_at - since)
 
     def _search(self, limit: Limit, now: float) -> None:
         """Judge the step that was tried, and begin the next one if the budget allows it."""
@@ -486,15 +422,15 @@ class LimitEstimator:
             # What was accepted is allowed, and so is all that was in the window at once.
             held = limit.tried if is_taken else max(went, limit.fullest / limit.window)
             if held > limit.low:
-                self._falls = 0
+                self._refused_in_a_row = 0
                 up = limit.rise(held)
                 for one in self._observations:
                     one.scale *= up
-            limit.tried, limit.slot = None, now
+            limit.tried, limit.last_turn = None, now
         limit.since = now
         limit.next_at = now + limit.hold_s(1.0)
         recent = self._recent_refusals
-        if limit.low >= limit.most / 1.001 or (len(recent) == _MANY and now - recent[0] < _AGAIN_S):
+        if limit.low >= limit.most / 1.001 or (len(recent) == _MANY and now - recent[0] < AGAIN_S):
             return
         if self._budget < self._step_cost(limit):
             return

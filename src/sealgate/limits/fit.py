@@ -3,32 +3,26 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import log1p
 from typing import NamedTuple
 
 from sealgate.limits.limit import ALL, FEW, OTHERS, READS, Weights
+from sealgate.limits.observations import GRID, RATIO, ROUND_S, Held, Kept, Observation, held_at
 from sealgate.limits.round_trips import RoundTrips
 from sealgate.limits.sent_log import SentLog
-from sealgate.limits.throttle import ThrottleEvent
 
-RATIO = 1.15  # of two neighbours in GRID: nearer windows hold nearly the same, and are told apart afterwards
 COSTS = (2.0, 3.0, 4.0, 5.0)  # what an order may cost where a read costs 1
 SURE = 2.0  # nats: no event says more; it is also the price of one more parameter
 KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
 ROUND_BONUS = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
-ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
-# Windows in seconds: from what a jitter blurs up to an hour.
-GRID = sorted([*(0.05 * RATIO**i for i in range(81)), *ROUND_S])
 FOLLOWED = 1000  # requests that are gone through to tell how full a bucket was, as a fit has to be quick
 SEEN_LONGER = 2  # a request is in flight here up to so many times as long as it is at work there
 
 _FINE = [RATIO ** (j / 36) for j in range(-18, 19)]  # between two windows of GRID
 Level = tuple[float, float]  # the least and the most that a limiter may have held
 Form = tuple[Weights, bool, bool]
-Held = list[tuple[float, float]]  # reads and others, by window
-Kept = list[tuple[tuple[float, float], tuple[float, float]]]  # the same at two moments
 
 
 class Cycle(NamedTuple):
@@ -37,22 +31,6 @@ class Cycle(NamedTuple):
     sent: float
     seconds: float
     kept: float = 0.0
-
-
-@dataclass(slots=True, eq=False)
-class Observation:
-    """An event, and what each window of GRID held of what was sent up to it: at the least and at the most.
-
-    That is as of `latest` and as of `earliest`, the moments between which the limiter gave way. `kept` is
-    what each still held at `since`, when the event before was over, and half-way from there to this event.
-    """
-
-    event: ThrottleEvent
-    since: float
-    least: Held
-    most: Held
-    kept: Kept
-    scale: float = 1.0  # by how much the limit is known to have grown since
 
 
 class Hypothesis(NamedTuple):
@@ -89,25 +67,6 @@ class _Judged(NamedTuple):
     n: float = 0.0
     most: float = 0.0
     is_round: bool = False
-
-
-def observe(log: SentLog, event: ThrottleEvent, since: float) -> Observation:
-    """Return the event with its counts; the one before was over at `since`."""
-    return Observation(event, since, *_held(log, event, since, GRID))
-
-
-def _held(
-    log: SentLog, event: ThrottleEvent, since: float, windows: Sequence[float]
-) -> tuple[Held, Held, Kept]:
-    reads, others = log.reads, log.others
-
-    def at(end: float, until: float) -> Held:
-        return [(reads.count(end - one, until), others.count(end - one, until)) for one in windows]
-
-    least = at(event.latest, event.refused_at)
-    most = least if event.earliest == event.latest else at(event.earliest, event.refused_at)
-    middle = max((since + event.refused_at) / 2, since)
-    return least, most, list(zip(at(since, since), at(middle, middle), strict=True))
 
 
 class Fit:
@@ -244,7 +203,7 @@ class Fit:
         if found.is_bucket or found.is_cap or found.is_round:
             return found
         windows = [found.window * fine for fine in _FINE]
-        held = [_held(self._log, obs.event, obs.since, windows) for obs in found.observations]
+        held = [held_at(self._log, obs.event, obs.since, windows) for obs in found.observations]
         best, window, _ = self._scan(found.observations, found.weights, windows, held)
         n = max(best.n, *found.weights)
         return found._replace(n=n, window=window, high=max(n / window, found.high))

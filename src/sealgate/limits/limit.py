@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 
 from sealgate.limits.claims import Claim
 from sealgate.limits.sent_log import LimitScope, SentLog, Tally
+from sealgate.limits.throttle import ThrottleEvent
 
-SHORT_S = 2.0  # a window so short is over before anybody minds that it is full
+SHORT_S = 2.0  # a window so short is over before it matters that it is full
 STEP = 1.05  # the first step upwards; one that held is followed by one twice as wide
-MOST_STEP = 1.5  # a step that is refused has so much too many under way
+MOST_STEP = 1.5  # a step that is refused has so many requests too many under way
 FEW = 3  # refusals: fewer tell one limiter from another by chance
-QUICK_S = 8.0  # a try of what gives way at once takes no longer, however long its window
+QUICK_S = 8.0  # a limiter that gives way at once is tried no longer, however long its window
+AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
+FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what is taken for one rate
 FREE = 0.8  # of a long window goes at once in a flood; the rest goes evenly, so that no cancel waits for it
 Weights = tuple[float, float]  # what a read takes of a limit, and what any other request does
 ALL, READS, OTHERS = (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)
@@ -71,10 +74,10 @@ class Limit:
     rest_s: float = 0.0
     withheld: float = 0.0  # of `n`, after a restart, until `withheld_until`
     withheld_until: float = -math.inf
-    slot: float = -math.inf  # the last place at an even pace
-    went: float = -math.inf  # when the last request went
-    paced_at: float = -math.inf  # when somebody last had to wait
-    extra: float = -math.inf  # when the last request went that carried the step, in addition to the pace
+    last_turn: float = -math.inf  # of a request at an even pace
+    last_sent: float = -math.inf  # when the last request was sent
+    paced_at: float = -math.inf  # when a request last had to wait
+    last_extra: float = -math.inf  # when the last request carried the step, in addition to the pace
     _looked_at: float = field(default=-math.inf, repr=False)
     _spread_s: float = field(default=0.0, repr=False)
 
@@ -84,19 +87,21 @@ class Limit:
         return SCOPES.get(self.weights, LimitScope.ALL)
 
     def longest_s(self, now: float) -> float:
-        """Return how long nobody may go for it: not for long where one too many costs less than the wait.
+        """Return how long this limit may keep all requests waiting.
 
-        A guess holds nobody for longer than the limiter stood still itself. Nor does what was not refused for
-        as long as its rest hold anybody for long: if it is right, all that the next one costs is a 429.
+        A wait must not cost more than one request too many, which costs a 429. There are three cases.
         """
+        # 1. The limit is published: as long as it takes.
         if self.most < math.inf:
             return math.inf
+        # 2. It is a guess from few refusals: no longer than the limiter itself refused everything.
         if self.seen < FEW:
             return max(SHORT_S, min(3 / self.low, self.stood_s))
+        # 3. It was learned: as long as it takes, but not if its rest has passed without a refusal.
         return SHORT_S if now - self.last_seen > self.rest_s else math.inf
 
     def tried_within_s(self, seconds: float) -> float:
-        """Return how long a try takes that takes so long where what is refused stops everything."""
+        """Return how long to try a rate, given the seconds that a try takes where a refusal stops everything."""
         return min(seconds, QUICK_S) if self.is_smooth else seconds
 
     def is_carried_by(self, claim: Claim) -> bool:
@@ -104,7 +109,7 @@ class Limit:
         return self.tried is not None and (claim.is_read or self.is_for_all)
 
     def is_saturated(self, now: float) -> bool:
-        """Return whether somebody waited a moment ago: a step up must not let everything go at once."""
+        """Return whether a request waited a moment ago: a step up must not let everything go at once."""
         return self.tried is not None and now - self.paced_at < 3 / self.low
 
     def is_flooded(self, tally: Tally | WeightedTally, now: float) -> bool:
@@ -117,22 +122,24 @@ class Limit:
             and tally.count(now - 2 * span_s, now - span_s) > least
         )
 
-    def room_at(self, cost: float, tally: Tally | WeightedTally, margin_s: float, part: float = 1.0) -> float:
-        """Return when that part of the window has room for that cost."""
+    def room_at(
+        self, cost: float, tally: Tally | WeightedTally, margin_s: float, *, is_flooded: bool
+    ) -> float:
+        """Return when the window has room for that cost; in a flood not all of the window is free."""
         n, window = (self.n, self.window) if self.tried is None else self._at_most()
-        room = max(math.ceil(part * n - self.withheld - 0.01) - cost, 0.0) + 1e-6
+        room = max(math.ceil((FREE if is_flooded else 1.0) * n - self.withheld - 0.01) - cost, 0.0) + 1e-6
         return tally.room_since(room) + window + margin_s
 
     def turn_at(self, cost: float, tally: Tally | WeightedTally, now: float, *, is_carrier: bool) -> float:
         """Return when it is a request's turn at the even pace, or in addition to it if it carries a step."""
         spacing_s = self.spacing_s(tally, now) * cost
-        at = self.slot + spacing_s
+        at = self.last_turn + spacing_s
         if self.tried is None:  # what makes up for a timer that was late makes no burst of it
-            return max(at, self.went + spacing_s / 2)
+            return max(at, self.last_sent + spacing_s / 2)
         if is_carrier:
-            at = min(at, self.extra + cost / (self.tried - self.low))
+            at = min(at, self.last_extra + cost / (self.tried - self.low))
         # Two closer together would try a burst, and not the rate.
-        return max(at, self.went + cost / self.tried)
+        return max(at, self.last_sent + cost / self.tried)
 
     def took(
         self, cost: float, tally: Tally | WeightedTally, now: float, *, is_paced: bool, is_carrier: bool
@@ -141,12 +148,12 @@ class Limit:
         if is_paced:
             self.paced_at = now
         spacing_s = self.spacing_s(tally, now)
-        if is_carrier and self.slot + spacing_s * cost > now + 1e-9:
-            self.extra = now
+        if is_carrier and self.last_turn + spacing_s * cost > now + 1e-9:
+            self.last_extra = now
         else:
             # What a timer is late by, up to a place, is not lost.
-            self.slot = max(self.slot + spacing_s * cost, now - spacing_s)
-        self.went = now
+            self.last_turn = max(self.last_turn + spacing_s * cost, now - spacing_s)
+        self.last_sent = now
 
     def spacing_s(self, tally: Tally | WeightedTally, now: float) -> float:
         """Return the seconds between two requests at an even pace.
@@ -176,7 +183,7 @@ class Limit:
     def step_up(self, now: float) -> None:
         """Begin to try the next rate."""
         self.tried = self.next_rate()
-        self.extra = now
+        self.last_extra = now
         self.next_at = now + self.hold_s(self.tried / self.low)
 
     def next_rate(self) -> float:
@@ -201,6 +208,53 @@ class Limit:
         self.n *= up
         self.step = min(1 + 2 * (self.step - 1), MOST_STEP)
         return up
+
+    def replace(
+        self, old: "Limit", event: ThrottleEvent, delivered: float, refused_in_a_row: int, now: float
+    ) -> float:
+        """Take the place of the limit that was refused; return for how long the excess must drain.
+
+        `delivered` is the rate since the event before, and `refused_in_a_row` how often a pace was refused.
+        """
+        # 1. A step was refused: what held before it is kept, and no more than the step is possible.
+        if event.tried is not None:
+            if self.low > event.tried:  # what allows more than was refused explains nothing
+                self.n, self.low = old.n, old.low
+            self.low, self.is_held = max(self.low, old.low), old.is_held
+            if old.is_round:  # a step beyond round numbers was refused: they are the limit
+                self.n, self.high, self.is_bucket = old.n, self.low, False
+                self.is_round = True
+            self.window = self.n / self.low
+            self.high = max(self.low, min(self.high, event.tried))
+            self.rest_s = max(self.rest_s, AGAIN_S)
+            return 0.0
+        drain_s = 0.0
+        # 2. A pace was refused, as claims waited: it is lowered.
+        if event.refused_at - old.paced_at < 3 / old.low:
+            # Where little was too much of what held before, it is nearly right; but not time after time.
+            is_little = event.wait_s <= max(3 / old.low, 0.1 * old.window)
+            is_same = self.is_round and (self.n, self.window) == (old.n, old.window)
+            is_near = (is_same or (is_little and old.is_held)) and refused_in_a_row < FEW - 1
+            least = (1 - FALL * 2.0**refused_in_a_row) * old.low
+            if not is_near:  # the middle of the pace and of what was delivered
+                least = min(least, math.sqrt(old.low * min(delivered, old.low)))
+            least = max(least, 0.5 * old.low)
+            if is_near:
+                self.high, self.is_held = max(self.high, old.low), True
+            if is_near or self.low >= old.low * (1 - FALL):
+                self.low = max(self.low, least) if self.low < old.low * (1 - FALL) else least
+                drain_s = min(2.0 ** (refused_in_a_row + 1) / self.low, self.window / 4)
+        # 3. The bounds fit the rate. A rate that is much lower than before may be another user's doing.
+        self.window = min(self.window, self.n / self.low)
+        self.high = max(self.low, self.high)
+        if self.low < 0.7 * old.low:
+            self.high, self.fell_at = max(self.high, old.low), now
+        return drain_s
+
+    def fall(self, fullness: float, now: float) -> None:
+        """Lower the pace of a published limit that was refused when so full: somebody else uses it."""
+        self.low = max(self.low * min(1 - FALL, max(fullness, 0.5)), 1e-4)
+        self.fell_at = now
 
     def _at_most(self) -> tuple[float, float]:
         """Return what holds now: a step tries a shorter window while it is uncertain, else more in it."""

@@ -65,7 +65,7 @@ def limit_statuses(estimator: LimitEstimator, now: float) -> tuple[LimitStatus, 
             estimator.used(limit, now),
             limit.seen,
             is_foreign_use=now - limit.fell_at < _RECENTLY_S,
-            words=in_words(limit, now, estimator.calm),
+            words=in_words(limit, now, estimator.accepted_in_a_row),
             low=limit.low * limit.window,
             high=None if limit.high == math.inf else limit.high * limit.window,
             next_step=_next_in_words(limit, estimator.next_step(limit, now), now),
@@ -74,10 +74,10 @@ def limit_statuses(estimator: LimitEstimator, now: float) -> tuple[LimitStatus, 
     )
 
 
-def in_words(limit: Limit, now: float, calm: int = 0) -> str:
+def in_words(limit: Limit, now: float, accepted_in_a_row: int = 0) -> str:
     """Return "60 to 61 per 3 s, from 7 refusals; last 2 min ago; refused at most one in 1,200".
 
-    `calm` is how many were accepted since the last refusal.
+    `accepted_in_a_row` counts the requests since the last refusal.
     """
     height = _height(limit.low, limit.high, limit)
     if limit.weights == READS:
@@ -94,7 +94,7 @@ def in_words(limit: Limit, now: float, calm: int = 0) -> str:
         return f"{height}, never refused yet"
     times = "1 refusal" if limit.seen == 1 else f"{limit.seen:,} refusals"
     evidence = f"{height}, from {times}; last {span(now - limit.last_seen)} ago"
-    return f"{evidence}; refused at most one in {calm:,}" if calm else evidence
+    return f"{evidence}; refused at most one in {accepted_in_a_row:,}" if accepted_in_a_row else evidence
 
 
 def _next_in_words(limit: Limit, step: Step | None, now: float) -> str:
