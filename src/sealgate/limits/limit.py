@@ -101,7 +101,7 @@ class Limit:
         return SHORT_S if now - self.last_seen > self.rest_s else math.inf
 
     def tried_within_s(self, seconds: float) -> float:
-        """Return how long to try a rate, given the seconds that a try takes where a refusal stops everything."""
+        """Return how long to try a rate: so many seconds, unless the limiter gives way at once."""
         return min(seconds, QUICK_S) if self.is_smooth else seconds
 
     def is_carried_by(self, claim: Claim) -> bool:
