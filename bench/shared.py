@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench import shared_latency, shared_outage, shared_plan
-from bench.pacing import Case, Row, address_of, figures, gateway_environ, running_sandbox
+from bench.floods import Case, Row, address_of, figures, gateway_environ, running_sandbox
 from bench.pages import SCALING, machine, table, write_part
 from rig.herd import Address, Entry, journal_at, put, running_herd
 from rig.program import running_program
@@ -101,7 +101,7 @@ async def measure(kind: str, count: int, spans: Spans) -> Run:
             await asyncio.sleep(spans.measured)
             received = await journal_at(where)
     late = [entry for entry in received if entry.n > first.n]
-    return compared(figures(KINDS[kind].granted_per_s, first.received_ms, late, ()), received)
+    return compared(figures(KINDS[kind].granted_per_s, first.received_ms, late), received)
 
 
 def compared(row: Row, received: Sequence[Entry]) -> Run:

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 from typing import Any
 
-from bench.pacing import address_of, running_sandbox
+from bench.floods import address_of, running_sandbox
 from rig.herd import Address, Entry, journal_at, put
 from rig.redis import RedisServer, running_redis
 

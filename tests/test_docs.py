@@ -50,7 +50,6 @@ STARTED = {
     "low_level_proxy",
     "distance",
     "first_request",
-    "fuzz_parser",
     "load",
     "upstream",
     "slow_timers",

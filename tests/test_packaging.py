@@ -22,8 +22,8 @@ import sealgate
 from sealgate.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
-KINDS = ("", "-dev", "-compile", "-bench")
-BASE, DEV, COMPILE, _ = LOCKS = [ROOT / "deploy" / f"requirements{kind}.txt" for kind in KINDS]
+KINDS = ("", "-dev", "-compile", "-bench", "-mutate")
+BASE, DEV, COMPILE, *_ = LOCKS = [ROOT / "deploy" / f"requirements{kind}.txt" for kind in KINDS]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HOOK = runpy.run_path(str(ROOT / "hatch_build.py"))
 
@@ -58,6 +58,7 @@ INSTALLING = [
     "scripts/venv",
     "scripts/release",
     "scripts/compiled",
+    "scripts/mutate",
     "scripts/wheels",
     ".ci/run",
     "Dockerfile",

@@ -1,6 +1,7 @@
 """The estimator against limiters that are written down here, one request at a time, all of it waiting."""
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -21,13 +22,14 @@ Wait = Callable[[float, bool], float]
 
 def log_of(n: float, window: float, *, cost: float = 1.0, classes: tuple[bool, ...] = (True, False)) -> Wait:
     """Grant at most `n` in any `window`, of some classes; what is no read takes `cost`."""
-    times: list[tuple[float, float]] = []
+    within: deque[tuple[float, float]] = deque()
 
     def wait_s(now: float, is_read: bool) -> float:
         if is_read not in classes:
             return 0.0
         own = 1.0 if is_read else cost
-        within = [(at, its) for at, its in times if at > now - window]
+        while within and within[0][0] <= now - window:
+            within.popleft()
         excess = sum(its for _, its in within) + own - n
         for at, its in within:
             if excess <= 0:
@@ -35,7 +37,7 @@ def log_of(n: float, window: float, *, cost: float = 1.0, classes: tuple[bool, .
             excess -= its
             if excess <= 0:
                 return at + window - now
-        times.append((now, own))
+        within.append((now, own))
         return 0.0
 
     return wait_s

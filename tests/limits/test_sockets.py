@@ -1,7 +1,6 @@
 """Pacing on real sockets: the gateway before the sandbox's limiters, and before a hostile upstream.
 
-What is asserted are counts and orders of arrival, by the journal of whoever received; how fast it was is
-asked by `scripts/bench pacing`.
+What is asserted are counts and orders of arrival, by the journal of whoever received.
 """
 
 import asyncio
