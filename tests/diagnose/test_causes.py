@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rig.verdicts import judged, verdict
-from sealgate.diagnose.causes import Facts, WholeReply, causes_of
+from sealgate.diagnose.causes import Facts, WholeReply, causes_of, fix_of_own_read
 from sealgate.diagnose.reads import Read, judge_limited, judge_reads
 from sealgate.errors import REASONS
 from sealgate.exchange.refused_reads import ASK_WHETHER_SERVED, refused_unsigned
@@ -283,6 +283,27 @@ def test_a_smaller_window_is_told_beside_the_clock() -> None:
 def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int | None, seen: str) -> None:
     found = causes_of(reply(401, body("Timestamp outside recv_window")), facts(clock_error_ms=clock_error_ms))
     assert [cause.evidence for cause in found] == [seen]
+
+
+def test_a_time_that_is_read_where_the_venues_file_says_is_nothing_to_correct() -> None:
+    [cause] = causes_of(reply(401, body("Invalid timestamp")), facts(is_own_clock=False))
+    assert cause.text == "/time is not the clock that the exchange checks by"
+    assert "clock.path" not in cause.fix
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "fix"),
+    [
+        (401, "Invalid or expired session token", "store a new one where keys.main.session points"),
+        (401, "Missing API key auth headers", "store a new one where keys.main.session points"),
+        (429, "Rate limit exceeded", "wait, and run it again"),
+        (502, "Bad Gateway", "look at the exchange's status page, and run it again"),
+        (503, "API key system not available", "look at the exchange's status page, and run it again"),
+        (404, "Not found", "read the reply: the venue's file has no rule for this error"),
+    ],
+)
+def test_advice_on_a_commands_own_read_speaks_of_no_order(status: int, detail: str, fix: str) -> None:
+    assert fix_of_own_read(judged(status, body(detail)), "main").endswith(fix)
 
 
 @pytest.mark.parametrize(("round_trip_ms", "told"), [(1000, None), (1001, "the round trip took 1001 ms")])

@@ -7,6 +7,7 @@ from sealgate.machine.findings import (
     Level,
     Weight,
     blamed,
+    clause,
     fail,
     ok,
     program_named,
@@ -53,6 +54,20 @@ def test_a_line_names_no_cause_that_is_no_likelier_than_another() -> None:
     assert (finding.text, finding.fix, finding.lists_causes) == ("refused, which can mean:", "", True)
     assert not blamed("keys.main", "refused", [LIKELY, LIKELY]).lists_causes
     assert blamed("keys.main", "refused", [LIKELY, POSSIBLE], lists=True).lists_causes
+
+
+@pytest.mark.parametrize(
+    ("advice", "end"),
+    [
+        ("Wait: it is down.", "wait: it is down"),
+        ("Look it up. Then go on.", "look it up. Then go on"),
+        ("IP addresses differ.", "IP addresses differ"),
+        ("`key` is wrong.", "`key` is wrong"),
+        ("", ""),
+    ],
+)
+def test_an_advice_at_the_end_of_a_sentence(advice: str, end: str) -> None:
+    assert clause(advice) == end
 
 
 def test_causes_of_one_weight_stay_in_their_order() -> None:

@@ -102,7 +102,8 @@ def sentence(advice: str) -> str:
 def clause(advice: str) -> str:
     """Return an advice, which is one sentence or several, as the end of a sentence."""
     is_word = advice[1:2].islower()
-    return f"{advice[:1].lower()}{advice[1:]}".removesuffix(".") if is_word else advice.removesuffix(".")
+    text = f"{advice[:1].lower()}{advice[1:]}" if is_word else advice
+    return text.removesuffix(".")
 
 
 def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:
