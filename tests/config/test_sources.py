@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sealgate.config.names import SettingPath, dotted, variable
-from sealgate.config.problems import ConfigError, nearest
+from sealgate.config.problems import ConfigError, nearest_setting
 from sealgate.config.sources import Layer, find_file, read_environment, read_file, read_flags
 
 
@@ -175,4 +175,4 @@ def test_a_path_as_the_environment_writes_it() -> None:
     ],
 )
 def test_the_setting_that_is_probably_meant(unknown: SettingPath, meant: SettingPath | None) -> None:
-    assert nearest(unknown) == meant
+    assert nearest_setting(unknown) == meant

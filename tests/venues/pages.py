@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sealgate.config.venue_names import NotServed, Served, other_names
@@ -84,13 +85,14 @@ def _meant(meaning: Served | NotServed) -> str:
 def kinds_block() -> str:
     """Return the kinds of error that several venues share, or that come without a venue's rule."""
     found: dict[str, tuple[list[Verdict], list[str]]] = {}
+    without_rule = replace(venue_of(FILES[0]).replies, rules=()).errors()
     for venue in map(venue_of, FILES):
         if venue.name != DEFAULT:
             for kind, row in venue.replies.errors().items():
                 verdicts, names = found.setdefault(kind, ([], []))
                 stated = [rule.verdict for rule in venue.replies.rules if rule.verdict.kind == kind]
                 verdicts += stated or [row.verdict]
-                names += [venue.name] if is_stated(venue, kind) else []
+                names += [venue.name] if is_stated(venue, kind) and kind not in without_rule else []
     return _KINDS_HEAD + "".join(
         _kind_row(kind, verdicts, names) for kind, (verdicts, names) in sorted(found.items())
     )

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from sealgate.venues.venue import Venue
+from sealgate.machine.nearest import nearest
 from sealgate.machine.terminal import leave_with_error
 
 _FEW = 8  # options that fit into a line
@@ -52,8 +52,8 @@ class Suggesting(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            near = nearest(args[0], self.list_commands(ctx))
+            hint = f" Did you mean {near!r}?" if near else ""
             raise click.UsageError(f"{error.message}{hint}", ctx) from None
 
 

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from sealgate.config.names import PREFIX, SettingPath, variable
 from sealgate.config.settings import ANY, all_settings
+from sealgate.machine.nearest import nearest
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -68,7 +68,7 @@ def _problem(details: "ErrorDetails") -> Problem:
     path = tuple(part for part in details["loc"] if part != "[key]")
     match details["type"]:
         case "extra_forbidden":
-            return Problem(path, UNKNOWN, nearest(path))
+            return Problem(path, UNKNOWN, nearest_setting(path))
         case "missing":  # a member of a list has no variable
             is_in_list = any(isinstance(part, int) for part in path)
             return Problem(path, MISSING if is_in_list else f"{MISSING}, or set {variable(path)}")
@@ -77,14 +77,14 @@ def _problem(details: "ErrorDetails") -> Problem:
             return Problem(path, words)
 
 
-def nearest(path: SettingPath) -> SettingPath | None:
+def nearest_setting(path: SettingPath) -> SettingPath | None:
     """Return the valid setting that an unknown one probably means: in its own table, else in another one."""
     *table, written = path
     name = str(written).lower()
     named_alike = [setting.at(path)[: len(path)] for setting in all_settings()]
-    close = get_close_matches(name, [str(one[-1]) for one in named_alike if [*one[:-1]] == table], n=1)
+    close = nearest(name, [str(one[-1]) for one in named_alike if [*one[:-1]] == table])
     if close:
-        return (*table, close[0])
+        return (*table, close)
     elsewhere = (setting.path for setting in all_settings() if ANY not in setting.path)
     return next((other for other in elsewhere if other[-1] == name), None)
 
@@ -95,8 +95,8 @@ def nearest_variable(name: str) -> str | None:
         return spaced
     parts = tuple(name.removeprefix(PREFIX).lower().split("__"))
     valid = [variable(setting.at(parts)) for setting in all_settings()]
-    close = get_close_matches(name.upper(), valid, n=1, cutoff=_ALIKE)
-    return close[0].replace(ANY, "NAME") if close else None
+    close = nearest(name.upper(), valid, _ALIKE)
+    return close.replace(ANY, "NAME") if close else None
 
 
 def _with_two_underscores(name: str) -> str | None:

@@ -6,11 +6,11 @@ An exchange that is known is never answered with another one whose name looks al
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from sealgate import venues
+from sealgate.machine.nearest import nearest
 
 _FILE = Path(venues.__file__).parent / "other_names.toml"
 _ALIKE = 0.82  # a typo in a name of five letters; less is another name
@@ -77,11 +77,11 @@ def explain(name: str, served: Collection[str]) -> str:
     plain = _plain(stem if stem and ending.lower() in others.endings else name)
     shorter = (plain.removesuffix(product) for product in others.products if plain.endswith(product))
     known = plain if plain in meanings else next(shorter, plain)
-    close = [known] if known in meanings else get_close_matches(plain, meanings, 1, _ALIKE)
-    if not close:
+    close = known if known in meanings else nearest(plain, meanings, _ALIKE)
+    if close is None:
         return "is not a venue; `sealgate venues` lists them"
-    if isinstance(meaning := meanings[close[0]], NotServed):
-        return f"is not a venue, and {close[0]} is not served: {meaning}"
+    if isinstance(meaning := meanings[close], NotServed):
+        return f"is not a venue, and {close} is not served: {meaning}"
     return f"is not a venue; did you mean {meaning}?"
 
 

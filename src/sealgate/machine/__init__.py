@@ -3,6 +3,7 @@
 Pure:
 clocks    one reading of this machine's clocks
 findings  one line of a report: cause and fix
+nearest   which of the valid names was meant
 
 Shell:
 system      the one place that reads clocks and draws random numbers

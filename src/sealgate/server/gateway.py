@@ -4,7 +4,6 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +13,7 @@ from sealgate import __version__
 from sealgate.config import Address, Config
 from sealgate.config.load import addresses_of
 from sealgate.http.server import Service
+from sealgate.machine.nearest import nearest
 from sealgate.machine.process import Memory, room_for_bots
 from sealgate.machine.system import System
 from sealgate.observe.status import KeyStatus, Status, halt_status, key_status, policy_status
@@ -254,6 +254,6 @@ def _unknown(kind: str, name: str | None, known: Iterable[str]) -> str | None:
     names = list(known)
     if name is None or name in names:
         return None
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+    near = nearest(name, names)
+    hint = f"did you mean {near}?" if near else f"known: {', '.join(names)}"
     return f"there is no {kind} {name}; {hint}"

@@ -5,7 +5,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sealgate.venues.templates import TemplateError, nearest
+from sealgate.machine.nearest import did_you_mean
+from sealgate.venues.templates import TemplateError
 
 POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # but for the whole document's
 FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
@@ -103,7 +104,7 @@ class Table:
         valid = list(keys)
         for key in data:
             if key not in valid:
-                raise self.error(key, f"unknown key {key}{nearest(key, valid)}")
+                raise self.error(key, f"unknown key {key}; {did_you_mean(key, valid)}")
 
     def error(self, key: str | None, cause: str) -> VenueError:
         """Return the error of a key, or of the table."""
@@ -114,7 +115,7 @@ class Table:
         value = self._typed(key, str, default)
         valid = list(choices)
         if valid and value not in valid:
-            raise self.error(key, f"{key} = {value!r} is unknown{nearest(value, valid)}")
+            raise self.error(key, f"{key} = {value!r} is unknown; {did_you_mean(value, valid)}")
         return str(value)
 
     def integer(self, key: str, default: int = 0) -> int:

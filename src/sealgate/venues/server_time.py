@@ -8,10 +8,10 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
+from sealgate.machine.nearest import nearest
 from sealgate.venues.document import pick
 
 # Seconds per unit; the plausible range below makes the choice unique.
@@ -53,8 +53,8 @@ def _where_else(document: object, pointer: str) -> str:
     if not pointer:
         return "no plausible time at any field; set clock.field"
     others = [field for field, value in _leaves(document) if _plausible(value) is not None]
-    close = get_close_matches(pointer, others, n=1, cutoff=0.0)
-    hint = f"clock.field = {close[0]!r} would be one" if close else "set clock.field"
+    close = nearest(pointer, others, 0.0)
+    hint = f"clock.field = {close!r} would be one" if close else "set clock.field"
     return f"no plausible time at {pointer}; {hint}"
 
 

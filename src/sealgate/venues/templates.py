@@ -10,10 +10,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
+
+from sealgate.machine.nearest import did_you_mean
 
 Values = list[bytes]
 Render = Callable[[Values], bytes]
@@ -68,22 +69,15 @@ def names_in(template: Template) -> set[str]:
 def _expanded(text: str, known: list[str]) -> Iterable[Ref]:
     name, *filters = text.split("|")
     if name not in known:
-        raise TemplateError(f"unknown name {{{name}}}{nearest(name, known)}")
+        raise TemplateError(f"unknown name {{{name}}}; {did_you_mean(name, known)}")
     for one in filters:
         if one not in FILTERS:
-            raise TemplateError(f"unknown filter |{one}{nearest(one, FILTERS)}")
+            raise TemplateError(f"unknown filter |{one}; {did_you_mean(one, FILTERS)}")
     if name != "url":
         return (Ref(name, tuple(filters)),)
     if filters:
         raise TemplateError("{url} takes no filter")
     return Ref("root"), Ref("target")
-
-
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return a hint such as "; did you mean timestamp?", or what there is where nothing is near."""
-    names = list(valid)
-    close = get_close_matches(name, names, 1, 0.5)
-    return f"; did you mean {close[0]}?" if close else f"; it may be {', '.join(names)}"
 
 
 def bind(template: Template, constants: Mapping[str, bytes], slots: Mapping[str, int], mac: Mac) -> Render:
