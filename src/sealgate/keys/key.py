@@ -1,4 +1,4 @@
-"""One API key while the gateway runs: what it signs with, and the signed bytes of one attempt."""
+"""One API key while the gateway runs."""
 
 import hmac
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ class SigningKey:
 
     @property
     def dates_back(self) -> bool:
-        """Whether a timestamp can say to the millisecond until when a request is to be taken."""
+        """Whether a timestamp can limit to the millisecond how long a request is accepted."""
         return self.has_fence and self.sealer.scheme.timestamp not in _WHOLE_SECONDS
 
     def sign_read(self, timestamp_ms: int, nonce: bytes, method: str, target: Target) -> SignedRead:
@@ -77,7 +77,7 @@ class SigningKey:
 
 
 def headers_in(signed: Signed) -> dict[str, str]:
-    """Return the headers of what a key signed, for people and for other programs."""
+    """Return the headers of a signed request, for people and for other programs."""
     lines = signed[0].decode("utf-8").split("\r\n")[:-1]
     return dict(line.split(": ", 1) for line in lines)
 

@@ -24,7 +24,7 @@ _HMAC_KEYS: dict[str, Callable[[bytearray], bytearray]] = {
 
 @dataclass(frozen=True, slots=True)
 class KeyMaterial:
-    """What one key brings. The secret's buffer is read once, by `sealer_of`; the caller wipes it then."""
+    """The parts of one key. The secret's buffer is read once, by `sealer_of`; the caller wipes it then."""
 
     api_key: str
     secret: bytearray = field(repr=False)
@@ -34,7 +34,7 @@ class KeyMaterial:
 
 
 def sealer_of(venue: Venue, key: KeyMaterial, base_url: str = "") -> Sealer:
-    """Return what signs for one key.
+    """Return the sealer of one key.
 
     Raises ValueError, without the secret, where that is not what the file says.
     """

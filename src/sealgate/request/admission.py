@@ -1,4 +1,4 @@
-"""Admission: who asks, and whether the rules let it through, before the body is read.
+"""Admission: which bot sends a request, and whether the rules allow it, before the body is read.
 
 `Admission.admit` is the way in. Each rule is one function that returns or raises a Refusal; their order is
 `authenticate` (`check_head`, then `identify`) and `authorise`. Everything is decided on the raw target and
@@ -114,7 +114,7 @@ class _Admitted:
 
 
 class Admission:
-    """Admits requests by one set of rules, and remembers what it admitted; a refusal is never remembered.
+    """Admits requests by one set of rules, and remembers their tickets; a refusal is never remembered.
 
     1. A head that comes again byte for byte, from the same peer, has its ticket in its `memo`: `heads` are
        what the parser remembers.
@@ -189,13 +189,13 @@ class Admission:
             del self._tickets[next(iter(self._tickets))]
 
     def forget(self) -> None:
-        """Let go of what is remembered, as no request comes here any more."""
+        """Forget all heads and tickets: a reload has replaced these rules."""
         self.heads.clear()
         self._tickets.clear()
 
 
 def asked_by(head: Head, method: str, target: str, version: tuple[int, int], peer: Peer) -> Asked:
-    """Return what admission goes by."""
+    """Return the parts of a request that decide about its admission."""
     fields = head.kept.copy()
     for name in _OF_ONE_REQUEST:
         fields.pop(name, None)
@@ -215,7 +215,7 @@ def trace_id(head: Head) -> str | None:
 
 
 def not_a_proxy(method: str, exchange: str, gateway: str) -> Refusal:
-    """Return the refusal for a client that has the gateway set as its proxy, whatever its Host and token are.
+    """Return the refusal for a client that uses the gateway as its proxy; Host and token do not matter.
 
     `exchange` is the address that it asks for (`reached_by_proxy`), `gateway` the one that it reached.
     """
@@ -239,7 +239,7 @@ def authenticate(
 
 
 def check_head(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
-    """Refuse what no bot may send, whoever it is."""
+    """Refuse a head that no bot may send."""
     if b"host" not in head.kept:
         raise Refusal("bad_request", "The Host header is missing.")
     for name, check in _CHECKS.items():
@@ -418,7 +418,7 @@ def check_body(ticket: Ticket, trade_if: OrderShape, body: bytes) -> None:
 
 
 def _checks(bot: Bot, route: Route, head: Head, rules: Rules, trade_if: OrderShape | None) -> Checks | None:
-    """Return what this request is looked at for, None where that is nothing."""
+    """Return the extra checks that this request needs, None if it needs none."""
     guard = rules.guards.get(bot.name) if is_judged(route) else None
     prices = rules.prices if route.prices is not None and route.is_read else None
     valid = head.text(b"x-gateway-valid-ms") if is_judged(route) else None

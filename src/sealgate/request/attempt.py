@@ -1,4 +1,4 @@
-"""One attempt: what is sent, and all that comes before its first byte once there is a connection."""
+"""One attempt: stamp, record, sign and send a request once it has a connection."""
 
 import asyncio
 from collections.abc import Callable
@@ -50,7 +50,10 @@ class Sender:
         permit: Permit,
         context: RequestContext,
     ) -> Answer | Failure | None:
-        """Stamp, record, sign and send. Return what came of it, None where it must wait once more, unsent."""
+        """Stamp, record, sign and send a request.
+
+        Return the reply or the failure, None if nothing was sent and the request must wait again.
+        """
         is_sent = False
         live_key, now = self._generation.live_keys[ticket.key], self._system.now()
         try:
@@ -93,7 +96,7 @@ class Sender:
         attempt = await connection.exchange(
             data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
         )
-        if isinstance(attempt, Failure) and attempt.is_unsent:  # its first write failed
+        if isinstance(attempt, Failure) and attempt.is_unsent:  # the first write failed
             context.conclusion = conclusion
         return attempt
 
@@ -107,7 +110,7 @@ class Sender:
         return min(self._generation.config.upstream.total_timeout, time_left_s)
 
     async def _reserve(self, live_key: LiveKey, permit: Permit, now: float) -> float:
-        """Have the journal reserve nonces where the next one is not; return what time it is then."""
+        """Have the journal reserve nonces if the next one is not reserved yet; return the time after that."""
         now_ms = self._generation.clock.timestamp_ms(now)
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
@@ -157,7 +160,7 @@ class Sender:
     def _is_fit(
         connection: UpstreamConnection, ticket: Ticket, permit: Permit, context: RequestContext, now: float
     ) -> bool:
-        """Ask whether a connection is open, and after a wait still young enough to carry an order."""
+        """Return whether a connection is open and, after a wait, still young enough to carry an order."""
         may_be_lost = ticket.is_read and not context.resends
         is_too_old = permit.has_waited and not may_be_lost and not connection.life.carries_order(now)
         return not is_too_old and connection.is_alive()
@@ -170,7 +173,7 @@ def sealed_request(
     stamp: tuple[int, bytes],
     body: bytes,
 ) -> bytes:
-    """Return what goes upstream; `head` makes its request line and Host, `stamp` is timestamp and nonce.
+    """Return the bytes of a request; `head` makes its request line and Host, `stamp` is timestamp and nonce.
 
     A session route needs a key with a session token, which was checked. Raises Refusal where the exchange has
     no way to sign such a request.
@@ -186,7 +189,7 @@ def sealed_request(
                 timestamp_ms, nonce, ticket.method, ticket.target, body
             )
         except UnsignableError as error:
-            raise Refusal("bad_request", f"It cannot be signed: {error}.") from None
+            raise Refusal("bad_request", f"The request cannot be signed: {error}.") from None
         if is_new_form and b"content-type" not in ticket.head.kept:
             proof += FORM
     elif ticket.route.auth is _KEY:

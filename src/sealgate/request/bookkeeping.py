@@ -62,7 +62,7 @@ class Bookkeeping:
         return Reply(stored.status, stored.phrase, (*stored.fields, _REPLAYED), stored.body)
 
     def signed(self, context: RequestContext) -> None:
-        """Note the fence of what is about to be sent."""
+        """Note the fence of the attempt that is about to be sent."""
         if context.idempotency is not None:
             self._keys.signed(context.idempotency[0], context.fence_ms)
 

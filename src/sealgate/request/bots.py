@@ -1,4 +1,4 @@
-"""A bot's connection, and what is read from it."""
+"""The bots' listener: its connections, who is at the other end, and the bodies that they send."""
 
 import asyncio
 import socket
@@ -20,14 +20,14 @@ _TOO_FEW_FILES = Refusal(
 
 
 def whole_body(request: Incoming, max_body: int) -> bytes:
-    """Return a body that is there. Raises Refusal `body_too_large`."""
+    """Return a body that has already arrived. Raises Refusal `body_too_large`."""
     body = request.body.take()
     _check_size(len(body), max_body)
     return body
 
 
 async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
-    """Return a body of at most `max_body` bytes that still comes.
+    """Read a body of at most `max_body` bytes that is still arriving.
 
     Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
     `bad_request` (framed wrongly), `headers_too_large` (what frames it).
@@ -66,7 +66,7 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
 
 
 def client_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
-    """Return who is at the other end of a connection, as text: a user, or an address; "" if it is gone."""
+    """Return the client of a connection as text: a user or an address, "" if the client is gone."""
     if peer.uid is not None:
         return f"user {peer.uid}"
     address = transport.get_extra_info("peername") if transport is not None else None

@@ -1,4 +1,4 @@
-"""What only some requests are looked at for: their policy, how long they are valid, prices to learn."""
+"""Extra checks that only some requests need: policy, validity, prices."""
 
 import structlog
 
@@ -21,7 +21,7 @@ _FEWER_PRICES = (
 
 
 class OrderChecks:
-    """Holds orders against what they ask for and what their bot may."""
+    """Checks orders against X-Gateway-Valid-Ms and the policy of their bot."""
 
     def __init__(self, generation: Generation, system: System) -> None:
         self._generation = generation

@@ -1,4 +1,4 @@
-"""Requests in flight: the record of each, and what the pipeline has to know of it until it ends."""
+"""Requests in flight: the record of each, and the state that the pipeline keeps until it ends."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ _NOTES = (
 
 
 class Stage(IntEnum):
-    """Who is being waited for."""
+    """What the request is waiting for."""
 
     OWN = 0  # nobody: the gateway works
     BOT = 1
@@ -43,7 +43,7 @@ _WAITS = frozenset({QUEUE, UPSTREAM})
 
 
 class RequestContext(Outcome):
-    """A request in flight: its record, filled in step by step, and what only the pipeline needs to know.
+    """A request in flight: its record, filled in step by step, and state that only the pipeline needs.
 
     Times are readings of `System.now`. `own_id` is unique; the bot's id may replace it as `request_id` in log
     and reply. `conclusion` is what the bot may conclude if the request ends now: unknown from the first byte
@@ -79,7 +79,7 @@ class RequestContext(Outcome):
         self._since = now
 
     def enter(self, stage: Stage, now: float) -> None:
-        """Note who is being waited for from now on."""
+        """Note what the request waits for from now on, and add up the time of the wait before."""
         waited_s = now - self._since
         if self._stage is UPSTREAM or self._stage is SENT:
             self.upstream_s += waited_s
@@ -95,15 +95,15 @@ class RequestContext(Outcome):
         return self._stage is SENT
 
     def hang_up(self) -> None:
-        """Note that the bot is gone, and stop where that is allowed."""
+        """Note that the bot hung up, and stop the request if that is allowed."""
         self.has_hung_up = True
         if self.may_be_stopped and self._task is not None:
             self._task.cancel()
 
     def stop(self, refusal: Refusal) -> bool:
-        """End it with a refusal if it waits in the gateway; say whether it does.
+        """End the request with a refusal if it waits in the gateway; return whether it does.
 
-        Whoever carries it sees a cancellation, and calls `take_back_stop`.
+        Its handler sees a cancellation, and calls `take_back_stop`.
         """
         if self._stage not in _WAITS or self.refusal is not None or self._task is None:
             return False
@@ -112,7 +112,7 @@ class RequestContext(Outcome):
         return True
 
     def take_back_stop(self) -> bool:
-        """Take a cancellation back if it was `stop` alone, and return whether it was."""
+        """Take a cancellation back if it came from `stop` alone, and return whether it did."""
         if self.refusal is None or self.has_hung_up or self._task is None:
             return False
         return self._task.uncancel() == 0
@@ -128,7 +128,7 @@ class RequestContext(Outcome):
             self.ends_at = self.give_up_at + total_timeout_s
 
     def claim(self, ticket: Ticket, serial: str = "", alike: Hashable = None) -> Claim:
-        """Return what stands in line for it; those `alike` may go as one."""
+        """Return the claim that waits in line for this request; claims that are `alike` may go as one."""
         bot, route, resends = ticket.bot, ticket.route, self.resends
         is_again = self.has_shared or bool(resends and (RATE_LIMITED in resends or NONCE in resends))
         return Claim(
@@ -168,7 +168,7 @@ class RequestContext(Outcome):
             self.may_be_stopped = True
 
     def concludes(self, conclusion: Conclusion) -> None:
-        """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""
+        """Note what the latest attempt means; an attempt that sent nothing changes nothing."""
         if conclusion is not _NOT_SENT:
             self.conclusion = conclusion
 
@@ -193,7 +193,7 @@ class RequestContext(Outcome):
         return lines
 
     def end(self, status: int, now: float) -> None:
-        """Complete the record, and let go of token, body and task: whoever reads the record may keep it."""
+        """Complete the record and drop token, body and task, because readers may keep the record."""
         if self._stage is not OWN:
             self.enter(OWN, now)
         self.ticket = self.order = self.used = self.breaker = self._task = None
@@ -204,7 +204,7 @@ class RequestContext(Outcome):
 
 
 class InFlightRequests:
-    """Which requests are in flight, and what carries each: the connections that it may use."""
+    """The requests in flight, each with its carrier: the connections that it may use."""
 
     def __init__(self) -> None:
         self._carriers: dict[RequestContext, object] = {}
@@ -214,18 +214,18 @@ class InFlightRequests:
         return len(self._carriers)
 
     def begin(self, context: RequestContext, carrier: object) -> None:
-        """Take a request in; `carrier` is what must stay open for it."""
+        """Add a request; its `carrier` must stay open until it ends."""
         self._carriers[context] = carrier
 
     def end(self, context: RequestContext) -> None:
-        """Let it go."""
+        """Remove a request."""
         del self._carriers[context]
         for awaited, idle in self._idle:
             if not self._is_busy(awaited):
                 idle.set()
 
     def stop(self, why: Callable[[RequestContext], Refusal | None]) -> int:
-        """End those that wait in the gateway and for which `why` has a reason; return how many."""
+        """End the waiting requests for which `why` returns a refusal; return how many."""
         reasons = [(context, why(context)) for context in self._carriers]
         return sum(context.stop(reason) for context, reason in reasons if reason is not None)
 

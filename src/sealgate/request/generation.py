@@ -19,9 +19,9 @@ _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Where a request waits, and what for besides its turn.
+    """Where a request waits for its turn, and whether it needs the clock.
 
-    `window_ms` is for how long the exchange takes its timestamp, None where it has none. With a `serial`,
+    `window_ms` is how long the exchange accepts its timestamp, None if it has none. With a `serial`,
     requests go one at a time, so that none overtakes another with a smaller nonce.
     """
 

@@ -21,7 +21,7 @@ _NO_JOURNAL = "no journal.file is set"
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """What a change did: what stands now, how many waiting orders it refused, and why it ends with a restart.
+    """The result of a change: the halts now, how many waiting orders were refused, and why a restart ends it.
 
     `forgotten_because` is None where it outlives a restart. `had_been` says that no halt changed. A
     resume names the halts that it `lifted`, and the `keys` that rested and are used again.
@@ -56,7 +56,7 @@ class Halting:
             raise _refusal(halt)
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
-        """Stop the orders of a scope, those that wait included."""
+        """Stop the orders of a scope, including those that wait."""
         before = self.halts
         self.halts = before.extended(scope, int(self._system.wall() * 1000), origin)
         refused = self._in_flight.stop(self._reason)
@@ -81,7 +81,7 @@ class Halting:
         return None if halt is None else _refusal(halt)
 
     async def _keep(self) -> str | None:
-        """Write what stands; return why it will be forgotten, None if it is written."""
+        """Store the halts; return why they will be forgotten, None if they are stored."""
         if self._journal is None:
             return _NO_JOURNAL
         try:  # the journal's thread works in the order of the calls, so that the file ends with the latest
@@ -103,7 +103,7 @@ def _refusal(halt: Halt) -> Refusal:
 
 
 def _logged(scope: Scope, origin: Origin) -> dict[str, Any]:
-    """Return what the log says of a halt."""
+    """Return the fields with which a halt is logged."""
     return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` releases them"}
 
 

@@ -86,7 +86,7 @@ class Handler:
         return len(self._in_flight)
 
     def refuse_malformed(self, refusal: Refusal) -> bytes:
-        """Return the reply to what could not even be parsed, and report it."""
+        """Return the reply to input that could not be parsed, and report it."""
         context = RequestContext(self._system.request_id(), self._system.now(), "other")
         context.refusal = refusal
         reply = problem(refusal, context.request_id, self._system.wall())
@@ -95,7 +95,7 @@ class Handler:
         return closing_bytes(reply, context.notes())
 
     async def _answer(self, pipeline: Pipeline, request: Incoming, context: RequestContext) -> Reply:
-        """Carry the request; what stops it on the way becomes a problem document."""
+        """Carry the request; turn any refusal or fault into a problem document."""
         delay_s = 0.0
         try:
             return await pipeline.carry(request, context)
@@ -124,7 +124,7 @@ class Handler:
         return problem(context.refusal, context.request_id, self._system.wall())
 
     def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
-        """Return for how long to hold a refusal back: only that of a wrong token, not of a missing one."""
+        """Return for how long to hold a refusal back: only for a wrong token, not for a missing one."""
         if refusal.slug != "bot_unauthenticated":
             return 0.0
         if not any(name.lower() == b"authorization" for name, _ in request.head.fields):
@@ -142,7 +142,7 @@ Reader = Callable[[Sequence[Outcome]], None]
 
 
 class Reporter:
-    """Collects what has ended; each of `readers` gets all the outcomes, in order.
+    """Collects the records of ended requests; each of `readers` gets all of them, in order.
 
     A log line and a dozen counters cost a tenth of a small request. They are made a moment later, so that no
     bot waits for them, and few at a time, so that none waits behind many.
@@ -165,7 +165,7 @@ class Reporter:
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        """Give the readers what is there."""
+        """Give the readers the records so far."""
         if not self._ended:
             return
         ended, self._ended = self._ended, []

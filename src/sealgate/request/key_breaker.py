@@ -58,7 +58,7 @@ class KeyBreaker:
         self._log_change(before, now)
 
     def try_again(self) -> bool:
-        """Ask whether a signed read of the gateway's own is due, and count it as sent if it is."""
+        """Return whether a signed read of the gateway's own is due, and count it as sent if it is."""
         now = self._system.now()
         if not self.state.is_trial_due(now):
             return False
@@ -66,7 +66,7 @@ class KeyBreaker:
         return True
 
     def conclude(self, verdict: Verdict, asked_at: float) -> None:
-        """Take in what the reply to the gateway's own signed read tells beyond what any reply would.
+        """Learn from the reply to the gateway's own signed read, which tells more than any other reply.
 
         A refusal confirms the doubt. A missing permission shows that the exchange knows the key: it is told
         of reads that are harmless, and never of a key that does not exist.
@@ -116,5 +116,5 @@ class KeyBreaker:
 
 
 def fix_of(fault: KeyFault, alias: str) -> str:
-    """Return what a person does about a key that is refused."""
+    """Return the fix for a refused key."""
     return _FIXES[fault].format(alias=alias)

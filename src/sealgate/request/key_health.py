@@ -46,12 +46,12 @@ _AGAINST = frozenset({Means.KEY, Means.ADDRESS, Means.SIGNATURE})
 
 
 def is_mismatch(verdict: Verdict) -> bool:
-    """Ask whether a reply to a signed request refuses its signature, or does not find it."""
+    """Return whether a reply says that the signature is wrong or missing."""
     return verdict.means is Means.SIGNATURE
 
 
 def key_fault(verdict: Verdict) -> KeyFault | None:
-    """Return what a reply to a signed request says against its key, None where it says nothing."""
+    """Return the fault of the key that a reply to a signed request states, None if it states none."""
     return _FAULTS.get(verdict.means)
 
 

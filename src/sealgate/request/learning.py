@@ -89,7 +89,7 @@ class Learner:
     def _learn_from_failure(
         self, failure: Failure, permit: Permit, context: RequestContext, now: float
     ) -> None:
-        """Let the clock find out whether the exchange is away; an attempt without a connection counts, too.
+        """Let the clock find out whether the exchange is down; no connection counts as well.
 
         The pacer learns from a refusal for the limit whose body was cut.
         """

@@ -48,7 +48,7 @@ class Pipeline:
         return self._standing.is_draining
 
     def retire(self) -> None:
-        """Let go of what is remembered, as no request comes here any more: tokens are in it."""
+        """Forget heads, tickets and shared reads, which hold tokens: a reload has replaced this pipeline."""
         self._admission.forget()
         self._shared_reads.clear()
 
@@ -66,7 +66,7 @@ class Pipeline:
         else:
             body = await self._read(ticket, request, context)
         if body and ticket.route.is_bodiless:
-            raise Refusal("bad_request", "A request to this path has no body at this exchange.")
+            raise Refusal("bad_request", "Requests to this path must not have a body.")
         if (checks := ticket.checks) is not None and checks.trade_if is not None:
             check_body(ticket, checks.trade_if, body)
         # 3. Was it answered before? If not, may it begin?
@@ -128,13 +128,13 @@ class Pipeline:
                 return answer
 
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext, now: float) -> Shared | None:
-        """Return what was sent a moment ago and is alike."""
+        """Return a recent identical read whose reply can be shared, None if there is none."""
         if not ticket.route.share_s or not context.may_share:
             return None
         return self._shared_reads.find(ticket, body, now)
 
     def _pass_at_once(self, ticket: Ticket, line: Line, context: RequestContext, now: float) -> Permit | None:
-        """Return the permit of a request that need not wait."""
+        """Return a permit if the request can be sent without waiting, else None."""
         if context.resends:
             return None
         if line.window_ms is not None and not self.generation.clock.is_good_for(line.window_ms, now):
@@ -144,7 +144,7 @@ class Pipeline:
     async def _wait(
         self, ticket: Ticket, body: bytes, line: Line, context: RequestContext
     ) -> Permit | Shared:
-        """Wait for what a resend waits for, for the clock, and in line, where alike reads go as one."""
+        """Wait for the backoff of a resend, for the clock, and in line, where identical reads go as one."""
         context.enter(QUEUE, self._system.now())
         clock = self.generation.clock
         # 1. A resend waits for its backoff, or for a fresh sample of the clock.
@@ -170,13 +170,13 @@ class Pipeline:
         return permit
 
     async def _go_along(self, shared: Shared, ticket: Ticket, context: RequestContext) -> Answer | None:
-        """Take what another's attempt brings as one's own; return None where it is to be sent after all."""
+        """Wait for the identical read and use its reply; return None if this read must be sent itself."""
         context.enter(UPSTREAM, now := self._system.now())
         try:
             async with asyncio.timeout(max(0.0, context.ends_at - now)):
                 attempt = await shared.wait()
         except TimeoutError:
-            detail = "The identical read whose reply this one was to share got none in time."
+            detail = "The reply to the identical read that this one was to share did not arrive in time."
             raise Refusal("upstream_timeout", detail) from None
         context.enter(OWN, now := self._system.now())
         context.has_shared, context.may_share = True, not shared.is_too_large
@@ -194,7 +194,7 @@ class Pipeline:
         """Make one attempt; return the reply to pass on, None to go round once more."""
         connection: UpstreamConnection | Failure | None = None
         if not context.needs_new_connection:
-            may_be_lost = ticket.is_read and not context.resends  # then it goes on the oldest connections
+            may_be_lost = ticket.is_read and not context.resends  # they may use the oldest connections
             connection = self.generation.upstream.take(ticket.route.lane, may_be_lost=may_be_lost)
         if connection is None:
             connection = await self._connect(ticket, permit, context)
@@ -203,7 +203,7 @@ class Pipeline:
             attempt = await self._sender.send(ticket, body, connection, permit, context)
         else:
             attempt = connection
-        if attempt is None:  # a pause came between, or the connection was too old: nothing was sent
+        if attempt is None:  # nothing was sent: a pause began, or the connection is too old
             return None
         if permit.shared is not None:
             self._shared_reads.hand_round(permit.shared, attempt, ticket, body, context.request_id)
@@ -234,7 +234,7 @@ class Pipeline:
     def _judge(
         self, ticket: Ticket, attempt: Answer | Failure, context: RequestContext, now: float
     ) -> Answer | None:
-        """Ask orders/attempts.py what follows; return the reply to pass on, None to send it again.
+        """Decide what follows by orders/attempts.py; return the reply to pass on, None to send again.
 
         Raises Refusal where it is given up.
         """

@@ -30,9 +30,10 @@ _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
 
 @dataclass(slots=True, init=False)
 class Reply(BotReply):
-    """A reply to write. `remainder` is what a large one still has to come, `length` its stated length.
+    """A reply to write.
 
-    `lines` are its fields as they go out, where they are at hand.
+    `remainder` is the part of a large body that is still arriving, `length` its stated length. `lines` are
+    the fields as they go out, if they are at hand.
     """
 
     remainder: Remainder | None

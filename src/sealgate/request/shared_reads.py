@@ -24,16 +24,16 @@ class SharedReads:
         self._bytes = 0
 
     def alike(self, ticket: Ticket, body: bytes) -> Hashable:
-        """Return what a read has in common with those that may have its reply: key and bytes."""
+        """Return the key by which identical reads are found: API key and bytes."""
         return self, ticket.key, ticket.method, ticket.target.raw, ticket.head.passed, body
 
     def find(self, ticket: Ticket, body: bytes, now: float) -> Shared | None:
-        """Return what was sent a moment ago and is alike, None if nothing was, or it came to nothing."""
+        """Return a recent identical read whose reply can be shared, None if there is none."""
         until, shared, _ = self._reads.get(self.alike(ticket, body), (now, None, 0))
         return None if now > until or shared is None or shared.came_to_nothing else shared
 
     def sent(self, shared: Shared, ticket: Ticket, body: bytes, now: float) -> None:
-        """Let others find a read that is sent now, for as long as its route says."""
+        """Let others share the reply to a read that is sent now, for the `share_s` of its route."""
         alike = self.alike(ticket, body)
         self._forget(alike)
         while self._reads and next(iter(self._reads.values()))[0] < now:
@@ -43,7 +43,7 @@ class SharedReads:
     def hand_round(
         self, shared: Shared, attempt: Answer | Failure, ticket: Ticket, body: bytes, request_id: str
     ) -> None:
-        """Let others have what came of an attempt, unless it is too large to be held or time was short."""
+        """Hand the result of an attempt to all that share it, unless it is too large or too late."""
         if isinstance(attempt, Answer):
             shared.is_too_large = attempt.remainder is not None
             is_for_others = not shared.is_too_large

@@ -44,5 +44,5 @@ class Standing:
 
 
 def route_name(ticket: Ticket) -> str:
-    """Return what a firewall's refusal pauses: the request's route, or its path if no row names it."""
+    """Return the name under which a firewall's refusal pauses a request: its route, or else its path."""
     return f"{ticket.method} {ticket.route.template if ticket.route.is_named else ticket.target.path}"

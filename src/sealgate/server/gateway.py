@@ -1,4 +1,4 @@
-"""The gateway as a whole: it listens, keeps the clock, says how it is, and ends without losing a reply."""
+"""The gateway as a whole: it listens, reports its state, and stops without losing a reply."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ class Gateway:
 
     @property
     def address(self) -> Address:
-        """Where it really listens by TCP: a free port may have been asked for. Raises LookupError without."""
+        """The TCP address in use, with the port that was chosen. Raises LookupError without one."""
         if self.listeners.tcp is None:
             raise LookupError("listen.tcp is turned off")
         return self.listeners.tcp
@@ -65,12 +65,12 @@ class Gateway:
 
     @property
     def pipeline(self) -> Pipeline:
-        """What carries the requests that come now."""
+        """The pipeline of new requests."""
         return self.handler.pipeline
 
     @property
     def generation(self) -> Generation:
-        """What it works with."""
+        """The generation in use."""
         return self.pipeline.generation
 
     @property
@@ -125,7 +125,7 @@ class Gateway:
         return await self.services.halting.halt(scope, origin)
 
     async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
-        """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
+        """Lift the halts of a scope, and use its keys again at once if the exchange refused them."""
         keys = tuple(
             alias
             for alias, live_key in self.generation.live_keys.items()
@@ -134,11 +134,11 @@ class Gateway:
         return replace(await self.services.halting.resume(scope, origin), keys=keys)
 
     async def wait_until_ready(self, seconds: float) -> None:
-        """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
+        """Wait until requests can be signed. Raises Refusal `clock_unsynced` if that takes too long."""
         await self.generation.clock.wait_until_ready(self.system.now() + seconds)
 
     async def drain(self) -> None:
-        """Stop accepting, serve what may still come for the grace, answer what is in flight, close."""
+        """Stop accepting connections, serve for the grace period, answer the requests in flight, close."""
         self.services.halting.is_draining = True
         self.listeners.close()
         await self.server.wait_until_empty(self.config.listen.drain)
@@ -225,7 +225,7 @@ class Controls:
         return self._unknown(scope) or self._answer(await self._gateway.halt(scope, origin))
 
     async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
-        """Let them go again; a halt may name what the configuration has no more."""
+        """Lift the halts of a scope; a halt may name a bot or key that is no longer configured."""
         is_halted = self._gateway.services.halting.halts.within(scope)
         unknown = None if is_halted else self._unknown(scope)
         return unknown or self._answer(await self._gateway.resume(scope, origin))

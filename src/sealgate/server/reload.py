@@ -78,10 +78,9 @@ class TrialError(Exception):
 
 
 class Trial:
-    """Tries what a pipeline brings that an old generation did not have.
+    """Tries the keys and sessions of a new pipeline that the old generation did not have.
 
-    What the exchange refuses is an error; where it cannot be reached, or its answer says nothing, that is
-    logged.
+    A refusal of the exchange is an error; a reply that proves nothing, or no reply, is a warning.
     """
 
     def __init__(self, new: Deliverer, old: Generation, system: System) -> None:
@@ -90,7 +89,10 @@ class Trial:
         self._system = system
 
     async def run(self) -> list[str]:
-        """Return what is not known to be good even so. Raises TrialError."""
+        """Try new keys, sessions and addresses; return a warning for each that could not be verified.
+
+        Raises TrialError if the exchange refuses one.
+        """
         doubts = [await _tried(f"keys.{alias}", self._try_key(alias)) for alias in self._changed(_key_proof)]
         doubts += [
             await _tried(f"keys.{alias}.session", self._try_session(alias))
@@ -103,7 +105,7 @@ class Trial:
         return self._new.generation.live_keys[alias]
 
     def _changed(self, proof: Callable[[LiveKey], Hashable]) -> list[str]:
-        """Return the keys whose proof is not known to be good: a new one, or for another exchange."""
+        """Return the keys whose proof has not been accepted yet: new ones, or all at another exchange."""
         new = self._new.generation
         if new.config.base_url != self._old.config.base_url:
             return list(new.live_keys)
@@ -111,7 +113,7 @@ class Trial:
         return [alias for alias, live_key in new.live_keys.items() if proof(live_key) not in known]
 
     async def _try_key(self, alias: str) -> str | None:
-        """Send a signed read; return why it says nothing of the key, None where that is good."""
+        """Send a signed read; return why it proves nothing about the key, None if the key is good."""
         venue = self._new.generation.config.venue
         path = venue.signed_read
         if not path:
@@ -123,7 +125,7 @@ class Trial:
         return _objection(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
     async def _try_session(self, alias: str) -> str | None:
-        """Read the list of keys, likewise; the key must be in it."""
+        """Read the list of keys, in the same way; the key must be in it."""
         name = f"keys.{alias}.session"
         path = self._new.generation.config.venue.key_list
         if not path:
@@ -139,7 +141,7 @@ class Trial:
 
 
 async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
-    """Return what a trial returns, or why there was none."""
+    """Run a trial; return its warning, or why it could not be sent."""
     try:
         return await trial
     except Refusal as refusal:
@@ -147,7 +149,7 @@ async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
 
 
 def _objection(answer: Answer, what: str, refused: str) -> str | None:
-    """Return why an answer says nothing, None where that is good. Raises TrialError."""
+    """Return why a reply proves nothing, None if it proves the key. Raises TrialError if it refuses it."""
     told = f"{what} was answered {answer.status}"
     verdict = judge_key(answer.status, answer.verdict)
     if verdict is KeyVerdict.REFUSED:
@@ -156,7 +158,7 @@ def _objection(answer: Answer, what: str, refused: str) -> str | None:
 
 
 def _key_proof(live_key: LiveKey) -> Hashable:
-    """Return what is the same for the same key and secret: no secret is kept that could be compared."""
+    """Return a fingerprint of key and secret to compare: the secrets are no longer in memory."""
     return live_key.key.sign_read(0, b"", "GET", _SAME)
 
 
@@ -190,7 +192,7 @@ class Reloader:
             await self.reload("a changed secret file")
 
     async def reload(self, asked_by: str) -> tuple[str, ...]:
-        """Take the configuration as it is now into use, and return what to mind. Raises ReloadError.
+        """Put the current configuration into use; return warnings. Raises ReloadError.
 
         `asked_by` says in the log who wanted it.
         """
@@ -239,13 +241,13 @@ class Reloader:
         return (*doubts, *waiting)
 
     async def _recall(self, generation: Generation) -> None:
-        """Let the limits of keys that are new start from what the journal has of them."""
+        """Start the limits of new keys from what the journal remembers."""
         if self._services.keeper is not None:
             places = subjects(generation)
             restore(places, await asyncio.to_thread(self._services.keeper.recall, places))
 
     async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
-        """Try the keys that are not known to be good; return what is not known even so."""
+        """Try the keys that have not been accepted yet; return a warning for each that stays unproven."""
         # What the new generation brings, another clock, say, works already: signing takes it.
         self._services.background.follow(
             {**self._services.work(old), **self._services.upkeep(new.generation)}
@@ -257,9 +259,9 @@ class Reloader:
         return doubts
 
     async def _follow_clock(self, new: Pipeline, old: Pipeline) -> list[str]:
-        """Give a new clock the time for its first sample, so that no request waits; return why none came.
+        """Wait for the first sample of a new clock, so that no request has to; return why none arrived.
 
-        Where the old one works, that is an error: no request could be signed any more.
+        If the old clock works, that is an error: no request could be signed any more.
         """
         if new.generation.clock is old.generation.clock:
             return []

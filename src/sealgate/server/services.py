@@ -84,7 +84,7 @@ def _live_keys(
 
 
 class _Former:
-    """What an old generation had: schedulers by what their limit counts, stamps and nonces by API key."""
+    """The parts of an old generation: schedulers by subject of their limit, stamps and nonces by API key."""
 
     def __init__(self, old: Generation | None) -> None:
         self.schedulers: dict[str, RateScheduler] = {}
@@ -97,7 +97,7 @@ class _Former:
 
 
 def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable[[], RateScheduler]:
-    """Return what makes a key's scheduler: one of several, or the only one there is."""
+    """Return a function that makes a key's scheduler, for this gateway alone or for a cluster."""
     settings, url = pacing_of(config), parts.redis
     if url is None:
         return lambda: RateScheduler(Pacer(settings, system.chance), system)
@@ -111,7 +111,7 @@ def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable
 def _open_scheduler(
     config: Config, live_keys: Mapping[str, LiveKey], system: System, old: Generation | None
 ) -> RateScheduler:
-    """Return what requests without a key wait at.
+    """Return the scheduler of requests without a key.
 
     Where the exchange counts by address, that is the limit of all. Else they have one of their own, if any:
     its 429s must not pause the orders.
@@ -126,7 +126,7 @@ def _open_scheduler(
 
 
 def pacing_of(config: Config) -> PacerSettings:
-    """Return what a key's scheduler goes by."""
+    """Return the settings of a key's scheduler."""
     return PacerSettings(config.limits.queue, config.limits.known, config.limits.headers)
 
 
@@ -139,7 +139,7 @@ def _upstream(destination: Destination, old: Generation | None) -> Upstream:
 def _clock(
     config: Config, orders: Upstream, gates: Gates, system: System, old: Generation | None
 ) -> tuple[KeptClock, ClockKeeper]:
-    """Return the clock and its keeper; one that is taken over passes its own gates until the swap."""
+    """Return the clock and its keeper; one of the old generation keeps its gates until the swap."""
     settings = _clock_settings(config, orders.destination)
     if old is not None and _clock_settings(old.config, old.upstream.destination) == settings:
         return old.clock, old.clock_keeper
@@ -149,7 +149,7 @@ def _clock(
 
 
 def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
-    """Return what a clock is made from; `orders` is where the requests go."""
+    """Return the settings of a clock; `orders` is the destination of requests."""
     recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
     needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
     source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
@@ -175,7 +175,7 @@ class Services:
         return Pipeline(generation, self.books, self.halting, self.system)
 
     def work(self, pipeline: Pipeline) -> dict[object, Work]:
-        """Return what goes on in the background for the pipeline in use, by part."""
+        """Return the background work for the pipeline in use, by part."""
         return {**self.upkeep(pipeline.generation), **self._care(pipeline), **self._prices(pipeline)}
 
     def _care(self, pipeline: Pipeline) -> dict[object, Work]:
@@ -195,7 +195,7 @@ class Services:
         return {pipeline: PriceCare(pipeline, prices, self.system).run}
 
     def upkeep(self, generation: Generation) -> dict[object, Work]:
-        """Return what of it a generation needs even to be tried."""
+        """Return the background work that a generation needs even before it is in use."""
         work: dict[object, Work] = {generation.clock_keeper: generation.clock_keeper.run}
         for live_key in generation.live_keys.values():
             if (sharing := live_key.scheduler.sharing) is not None:
