@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from sealgate.exchange.clock import DRIFT, Bounds, Gap, Jump, Sample, Sampling, ServerClock, find_jump
 from sealgate.machine.clocks import SystemClocks
-from sealgate.orders.validity import Stamps
 
 EPOCH = 1_790_000_000.0
 ROUNDING = 2e-6  # of sums of floats as large as an epoch
@@ -267,84 +266,55 @@ def test_a_tenth_of_a_second_is_no_jump() -> None:
     assert find_jump(start, SystemClocks(0.0, 0.0, 0.1)) is None
 
 
-FURTHEST_MS = 500
+# When to sample.
+
+INTERVAL = 30.0
+SOON = 0.2
 
 
-def test_different_requests_share_a_millisecond() -> None:
-    stamps = Stamps()
-    assert [stamps.take(1000, content) for content in range(3)] == [1000] * 3
+def after(samples: int, half_round_trip_s: float = 0.03) -> Sampling:
+    sampling = Sampling()
+    for _ in range(samples):
+        sampling = sampling.taken(half_round_trip_s)
+    return sampling
 
 
-@pytest.mark.parametrize("gap_ms", [2, 100, 499, 500, 501, 5000])
-def test_equal_requests_after_any_time_of_the_same_get_earlier_ones_too(gap_ms: int) -> None:
-    """What was taken long ago neither is in the way, nor makes the next ones repeat themselves."""
-    stamps = Stamps()
-    taken = [stamps.take(10_000 + turn * gap_ms, 7) for turn in range(400) for _ in range(2)]
-    assert len(set(taken)) == len(taken)
-
-
-def test_the_largest_gap_of_late_is_filled() -> None:
-    stamps = Stamps()
-    nows = [*range(1000, 2000, 100), 1901, 1901]
-    assert [stamps.take(now, 7) for now in nows] == [*range(1000, 2000, 100), 1901, 1499]
-
-
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=30))
-def test_no_pair_comes_twice_and_none_is_of_the_future(steps: list[tuple[int, int]]) -> None:
-    stamps, now, taken = Stamps(), 1_790_000_000_000, []
-    for passed, content in steps:
-        now += passed
-        taken.append((stamps.take(now, content), content))
-        assert now - FURTHEST_MS <= taken[-1][0] <= now
-    assert len(set(taken)) == len(taken)
-
-
-@given(st.lists(st.tuples(st.integers(5, 600), st.integers(1, 5)), max_size=40))
-def test_a_few_at_once_are_told_apart_however_long_it_goes_on(bursts: list[tuple[int, int]]) -> None:
-    stamps, now, taken = Stamps(), 1_790_000_000_000, []
-    for passed, count in bursts:
-        now += passed
-        taken += [stamps.take(now, 7) for _ in range(count)]
-        assert now - FURTHEST_MS <= min(taken[-count:])
-    assert len(set(taken)) == len(taken)
-
-
-def test_a_flood_of_equal_requests_repeats_itself_rather_than_grow_old() -> None:
-    stamps = Stamps()
-    taken = [stamps.take(1_000_000, 7) for _ in range(3 * FURTHEST_MS)]
-    assert min(taken) == 1_000_000 - FURTHEST_MS
-    assert len(set(taken)) == FURTHEST_MS + 1
-
-
-def test_what_it_remembers_is_bounded_and_the_oldest_goes() -> None:
-    stamps = Stamps()
-    for content in range(1025):
-        stamps.take(1000, content)
-    assert [*stamps._taken] == [*range(1, 1025)]
-
-
-def test_a_clock_that_is_set_back_is_followed() -> None:
-    stamps = Stamps()
-    assert stamps.take(1_000_000, 7) == 1_000_000
-    assert stamps.take(970_000, 7) == 970_000
-    assert stamps.take(970_000, 7) == 969_999
-
-
-def test_how_often_the_exchange_is_asked_for_its_time() -> None:
-    """Five times within a quarter of a second at first, then at the interval; ever less often in trouble."""
-    sampling, burst = Sampling(), []
-    while (gap := sampling.gap(60.0, 0.001)).latest_s < 1.0:
-        burst.append(gap)
-        sampling = sampling.taken(0.020)
-    assert burst == [Gap(0.05, 0.05)] * 5
-    assert gap == Gap(0.2, 60.0)
-    poor = {error_s: sampling.gap(60.0, error_s).latest_s for error_s in (0.039, 0.041)}
-    assert poor == {0.039: 60.0, 0.041: 1.0}  # twice the best that one sample can do
-    near = {error_s: Sampling(0, 0.001).gap(60.0, error_s).latest_s for error_s in (0.0099, 0.0101)}
-    assert near == {0.0099: 60.0, 0.0101: 1.0}  # good enough wherever the exchange is near
-    waits = []
-    for _ in range(7):
+def in_trouble(failures: int) -> Sampling:
+    sampling = after(5)
+    for _ in range(failures):
         sampling = sampling.failed()
-        waits.append(sampling.gap(60.0, 0.001))
-    assert [wait.latest_s for wait in waits] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
-    assert {wait.soonest_s for wait in waits} == {1.0}
+    return sampling
+
+
+@pytest.mark.parametrize(
+    ("sampling", "error_s", "gap"),
+    [
+        pytest.param(after(0), 0.03, Gap(0.05, 0.05), id="at first"),
+        pytest.param(after(4), 0.03, Gap(0.05, 0.05), id="at the end of the burst"),
+        pytest.param(after(9), 0.03, Gap(SOON, INTERVAL), id="long after the burst"),
+        pytest.param(after(5), 0.06, Gap(SOON, INTERVAL), id="twice the best"),
+        pytest.param(after(5), 0.0601, Gap(SOON, 1.0), id="more than twice the best"),
+        pytest.param(after(5, 0.0001), 0.01, Gap(SOON, INTERVAL), id="just good enough"),
+        pytest.param(after(5, 0.0001), 0.0101, Gap(SOON, 1.0), id="not good enough on a fast network"),
+        pytest.param(in_trouble(1), 0.03, Gap(1.0, 1.0), id="the first trouble"),
+        pytest.param(in_trouble(2), 0.03, Gap(1.0, 2.0), id="the second"),
+        pytest.param(after(1), 0.03, Gap(0.05, 0.05), id="in the burst"),
+        pytest.param(after(5), 0.03, Gap(SOON, INTERVAL), id="as good as the network allows"),
+        pytest.param(after(5), 0.5, Gap(SOON, 1.0), id="poor"),
+        pytest.param(after(5, 0.4), 0.5, Gap(SOON, INTERVAL), id="a slow network cannot do better"),
+        pytest.param(
+            after(5, 0.0001), 0.009, Gap(SOON, INTERVAL), id="good enough, however fast the network"
+        ),
+        pytest.param(Sampling().failed(), 0.0, Gap(1.0, 1.0), id="nothing came yet"),
+        pytest.param(in_trouble(3), 0.03, Gap(1.0, 4.0), id="the gap doubles in trouble"),
+        pytest.param(in_trouble(100), 0.03, Gap(1.0, 30.0), id="but not for ever"),
+        pytest.param(in_trouble(9).taken(0.03), 0.03, Gap(SOON, INTERVAL), id="a good one ends the trouble"),
+    ],
+)
+def test_gap(sampling: Sampling, error_s: float, gap: Gap) -> None:
+    assert sampling.gap(INTERVAL, error_s) == gap
+
+
+@pytest.mark.parametrize("error_s", [0.03, 0.5])
+def test_an_interval_shorter_than_a_quick_one_stays(error_s: float) -> None:
+    assert after(5).gap(0.1, error_s) == Gap(0.1, 0.1)
