@@ -39,7 +39,7 @@ class Problem:
 def problems_of(error: ValidationError) -> list[Problem]:
     """Translate the library's errors into problems."""
     found = error.errors(include_url=False, include_input=False, include_context=True)
-    # A list with a wrong member is also found to be too short.
+    # Where a member of a list is wrong, pydantic also calls the list too short.
     lists = {one["loc"][:-1] for one in found if one["type"] != "too_short"}
     return [_problem(one) for one in found if one["type"] != "too_short" or one["loc"] not in lists]
 

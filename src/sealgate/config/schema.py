@@ -25,7 +25,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
-    """Put what is referred to into its place; what stands beside a reference holds, too."""
+    """Replace each reference by what it refers to; what stands beside a reference is kept."""
     if isinstance(node, list):
         return [_inlined(member, definitions) for member in node]
     if not isinstance(node, dict):
@@ -38,7 +38,7 @@ def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
 
 class _Draft4(GenerateJsonSchema):
     def field_is_required(self, *_: object, **__: object) -> bool:
-        """Require nothing: the environment may have it."""
+        """Require nothing: the environment may set it."""
         return False
 
     def field_title_should_be_set(self, _: object) -> bool:
@@ -67,14 +67,14 @@ class _Draft4(GenerateJsonSchema):
         return {**found, "additionalProperties": False} if "patternProperties" in found else found
 
     def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
-        """Underline what stands twice in a list of texts."""
+        """Have a text that is in a list twice underlined."""
         found = super().tuple_schema(schema)
         return {**found, "uniqueItems": True} if found["items"].get("type") == "string" else found
 
     def update_with_validations(
         self, json_schema: JsonSchemaValue, core_schema: CoreSchema, mapping: dict[str, str]
     ) -> None:
-        """Write that a bound itself is excluded as draft 4 does, as a truth value beside the bound."""
+        """Write an exclusive bound as draft 4 does: the bound, and a truth value beside it."""
         super().update_with_validations(json_schema, core_schema, mapping)
         if "exclusiveMinimum" in json_schema:
             json_schema.update(minimum=json_schema["exclusiveMinimum"], exclusiveMinimum=True)

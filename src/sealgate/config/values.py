@@ -1,8 +1,11 @@
-"""The types of settings: what the file may hold, as pydantic checks and describes it.
+"""The types of settings: what the file may hold, as pydantic checks it and describes it to editors.
 
-A type is pydantic's own with its constraints, and four marks of ours. `From` reads a value from another form,
-`Words` says cause and fix in the place of pydantic's errors, `Anchored` takes a relative path from a folder,
-and `Masked` hides what may be secret where settings are shown.
+A type is pydantic's own with its constraints, and up to four marks of ours: `From` reads a value from another
+form, `Words` replaces pydantic's errors, `Anchored` takes a relative path from a folder, and `Masked` hides
+what may be secret where settings are shown.
+
+The order in an `Annotated` matters. Constraints stand first, as pydantic does not describe those behind a
+validator; then what reads text; then `Words`, which covers all before it; last what has words of its own.
 """
 
 import json
@@ -58,24 +61,24 @@ class From:
     make: Callable[[Any], object]
 
     def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate, and describe to editors, what is read, not what is made of it."""
+        """Validate and describe the form; a value of it is passed to `make`."""
         return core_schema.no_info_after_validator_function(self.make, handler.generate_schema(self.form))
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Say "cause; fix" for all that is wrong with a value before this mark."""
+    """Say "cause; fix" for every error of what stands before this mark."""
 
     text: str
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Replace the errors of the type that is marked."""
+        """Give the type one error for all that it may find."""
         return core_schema.custom_error_schema(handler(source), "words", custom_error_message=self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """Take what a configuration file names relatively from the file's folder: text, folder -> text."""
+    """Take a relative path in a configuration file from the file's folder: text, folder -> text."""
 
     at: Callable[[str, Path], str]
 
@@ -88,7 +91,7 @@ class Masked:
 
 
 def _like(pattern: str) -> WithJsonSchema:
-    """Tell editors what text looks like that a function of ours reads, with a cause for each mistake."""
+    """Describe to editors a text whose parser tells more causes than a pattern can."""
     return WithJsonSchema({"type": "string", "pattern": pattern})
 
 
