@@ -19,13 +19,10 @@ import structlog
 import structlog.testing
 
 from rig.outcome import ANSWERED, changed
-from rig.verdicts import upstream_error
 from rig.wire import PATIENCE_S
 from sealgate.observe import log_stream
 from sealgate.observe.log import Repeats, RequestLog, configure_log
 from sealgate.observe.log_stream import LogStream
-from sealgate.observe.redaction import redact, redacted
-from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
 
 WALL_S = 1_800_000_000.25  # epoch seconds
@@ -91,61 +88,10 @@ def test_another_stderr_is_given_none(
 
 @pytest.mark.parametrize("style", ["json", "auto"])
 def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    log = log_as("info", style)
-    log([DONE])
-    log([REFUSED])
+    log_as("info", style)([DONE, REFUSED])
     first, second = map(json.loads, capsys.readouterr().err.splitlines())
-    assert first.pop("timestamp") == WALL
-    assert first == {
-        "event": "request",
-        "level": "info",
-        "id": "r-1",
-        "bot": "grid",
-        "key": "main",
-        "method": "POST",
-        "route": "/order",
-        "status": 200,
-        "outcome": "done",
-        "attempts": 2,
-        "resends": "rate_limited",
-        "queue_ms": 250.0,
-        "upstream_ms": 12.5,
-        "added_ms": 1.0,
-    }
+    assert (first["timestamp"], first["id"], first["level"]) == (WALL, "r-1", "info")
     assert second["reason"] == "outside_prefix"
-    assert second["bot"] == "stranger"
-    assert (second["client"], second["user_agent"]) == ("192.0.2.7", "curl/8.5.0")
-
-
-def test_the_line_of_an_order_that_a_policy_only_observes_says_why(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    log_as("info", "json")([ANSWERED, changed(ANSWERED, detail="Not refused, as ...")])
-    plain, observed = map(json.loads, capsys.readouterr().err.splitlines())
-    assert "detail" not in plain
-    assert (observed["detail"], observed["level"], observed["status"]) == ("Not refused, as ...", "info", 200)
-
-
-@pytest.mark.parametrize("style", ["json", "console"])
-@pytest.mark.parametrize("outcome", [DONE, ANSWERED, REFUSED], ids=["resent", "plain", "refused"])
-def test_a_line_has_the_trace_of_its_request(
-    style: str, outcome: Outcome, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """None for one without."""
-    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
-    log = log_as("info", style)
-    log([changed(outcome, trace_id=trace_id), outcome])
-    traced, plain = capsys.readouterr().err.splitlines()
-    assert trace_id in (json.loads(traced)["trace_id"] if style == "json" else traced)
-    assert "trace_id" not in plain
-
-
-@pytest.mark.parametrize("style", ["json", "console"])
-def test_a_line_names_the_request_whose_reply_it_got(style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("info", style)([changed(ANSWERED, attempts=0, shared="r-0"), ANSWERED])
-    shared, own = capsys.readouterr().err.splitlines()
-    assert json.loads(shared)["shared"] == "r-0" if style == "json" else "shared=r-0" in shared
-    assert "shared" not in own
 
 
 def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,32 +103,15 @@ def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.C
 def test_one_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     log_as("info", "console")([DONE])
     (line,) = capsys.readouterr().err.splitlines()
-    for part in ("request", "id=r-1", "bot=grid", "route=/order", "status=200", "outcome=done"):
+    for part in ("request", "id=r-1", "bot=grid", "route=/order", "status=200", "outcome=done", "attempts=2"):
         assert part in line
     assert "\x1b" not in line
 
 
-def test_only_the_gateways_and_the_upstreams_faults_are_warnings(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    log = log_as("warning", "json")
-    log([DONE])
-    log([REFUSED])
-    log([FAILED])
+def test_requests_below_the_level_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as("warning", "json")([DONE, REFUSED, FAILED])
     (line,) = capsys.readouterr().err.splitlines()
     assert (json.loads(line)["level"], json.loads(line)["reason"]) == ("warning", "upstream_broken")
-
-
-def test_an_order_in_doubt_is_a_warning_also_where_the_exchange_answered(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    errors = (upstream_error("other_5xx", 1.0),)
-    failed = changed(DONE, status=503, conclusion=Conclusion.UNKNOWN, upstream_errors=errors)
-    log = log_as("warning", "json")
-    log([failed])
-    log([changed(failed, lane=Lane.READ), changed(failed, attempts=0)])  # a read, and one given before
-    (line,) = capsys.readouterr().err.splitlines()
-    assert (json.loads(line)["level"], json.loads(line)["outcome"]) == ("warning", "unknown")
 
 
 def test_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,56 +240,6 @@ def test_a_traceback_on_a_terminal_shows_no_values(capsys: pytest.CaptureFixture
     printed = capsys.readouterr().err
     assert "ValueError" in printed
     assert token not in printed
-
-
-CANARY = "c4n4ry-0123456789"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"Authorization: Bearer {CANARY}",
-        f"authorization=Basic {CANARY}",
-        f"bearer {CANARY}",
-        f"X-SERVICE-SIGNATURE: {CANARY}",
-        f"x-passkey-token={CANARY}",
-        f"('X-Service-ApiKey', '{CANARY}')",
-        f"http://grid:{CANARY}@127.0.0.1:8787/x",
-        f'{{"api_secret": "{CANARY}"}}',
-        f"token={CANARY}&x=1",
-        f"ValueError: password='{CANARY}'",
-        f"Cookie: {CANARY}",
-    ],
-)
-def test_what_looks_like_a_secret(text: str) -> None:
-    assert CANARY not in redacted(text)
-    assert "***" in redacted(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "cannot connect to 127.0.0.1:443: no such host name",
-        "secret=file:/run/secrets/main",
-        "http://127.0.0.1:8787",
-        "The exchange gave no answer: the connection was closed without a reply.",
-        "Set `signing.header_prefix` as the exchange documents it.",
-        "look at the token of the bot",
-        "file:main.secret: is open to others (mode 0644); chmod 600 main.secret",
-    ],
-)
-def test_what_does_not(text: str) -> None:
-    assert redacted(text) == text
-
-
-def test_values_by_their_name() -> None:
-    event = {"event": "x", "signature": CANARY, "count": 3, "note": f"Bearer {CANARY}"}
-    assert redact(event) == {
-        "event": "x",
-        "signature": "***",
-        "count": 3,
-        "note": "Bearer ***",
-    }
 
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)

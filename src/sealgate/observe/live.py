@@ -8,11 +8,12 @@ import contextlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
 from sealgate.config.names import STRANGER
+from sealgate.machine.system import System
 from sealgate.observe.evidence import advice, evidence
 from sealgate.observe.picture import TICK_S, Picture, circumstances_of
 from sealgate.observe.recent import Recent
@@ -88,16 +89,6 @@ def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
     }
 
 
-class Clock(Protocol):
-    """What the gateway hands over to tell the time by."""
-
-    def now(self) -> float:
-        """Return seconds on a clock that nobody sets."""
-
-    def wall(self) -> float:
-        """Return epoch seconds."""
-
-
 class Live:
     """A reader of outcomes, and what viewers get.
 
@@ -108,7 +99,7 @@ class Live:
     def __init__(
         self,
         status: Callable[[], Status],
-        clock: Clock,
+        system: System,
         weights: Callable[[], Mapping[str, float]] = dict,
         judge: Callable[[], Judge] = Judge,
         unsigned: Callable[[], frozenset[str]] = frozenset,
@@ -116,7 +107,7 @@ class Live:
         self.judge = judge
         self.broadcast = Broadcast()
         self._status = status
-        self._clock = clock
+        self._system = system
         self._weights = weights
         self._recent = Recent(unsigned)
         self._points: deque[str] = deque(maxlen=_KEPT)
@@ -125,7 +116,7 @@ class Live:
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take in requests that ended, and log the errors that are due."""
-        for trouble in self._recent.take(outcomes, self._clock.now()):
+        for trouble in self._recent.take(outcomes, self._system.now()):
             self._log(trouble)
 
     def _log(self, trouble: Trouble) -> None:
@@ -167,8 +158,8 @@ class Live:
             self._status(),
             self._recent,
             self._weights(),
-            self._clock.now(),
-            self._clock.wall(),
+            self._system.now(),
+            self._system.wall(),
             lambda: len(asyncio.all_tasks()),  # which takes as long as there are many: only for who looks
         )
 
@@ -178,7 +169,7 @@ class Live:
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the latest requests as plain values, the latest first."""
-        epoch_s = self._clock.wall() - self._clock.now()
+        epoch_s = self._system.wall() - self._system.now()
         return [row(one, epoch_s) for one in reversed(self._recent.requests)]
 
     def history(self) -> str:

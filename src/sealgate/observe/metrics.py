@@ -1,73 +1,27 @@
 """Metrics, read from each Outcome and, at the time of a scrape, from the gateway's status.
 
-What every request adds to is a plain number until a scrape; what few do is a counter of the library.
+The totals of all requests become metrics at a scrape; what few requests have is a counter of the library.
 """
 
-import collections
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+import prometheus_client
+from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from sealgate.config.names import STRANGERS_LABEL
-from sealgate.observe.status import Status
+from sealgate.observe.status import KeyStatus, Status
 from sealgate.observe.traffic import Durations, TrafficTotals
 from sealgate.orders.outcome import Outcome
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 _OF_STRANGERS = ("bot_unauthenticated", "browser_refused", "host_refused")
 
-
-class _TrafficCollector(Collector):
-    """Makes metrics of the totals that every request adds to, at a scrape."""
-
-    def __init__(self, traffic: TrafficTotals) -> None:
-        self._traffic = traffic
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of all requests."""
-        labels = ("bot", "key", "route", "method", "status")
-        requests = CounterMetricFamily("sealgate_requests", "Requests of known bots", labels=labels)
-        outcomes = CounterMetricFamily("sealgate_outcomes", "Requests by outcome", labels=("bot", "outcome"))
-        sent = CounterMetricFamily(
-            "sealgate_sent", "Requests sent to the exchange, resends included", labels=("bot", "key", "lane")
-        )
-        asked, ended, went = (collections.Counter[tuple[str, ...]]() for _ in range(3))
-        for (bot, alias, route, method, status, conclusion, lane), tally in self._traffic.tallies().items():
-            key = alias or ""
-            asked[bot, key, route, method, str(status)] += tally.requests
-            ended[bot, conclusion.value] += tally.requests
-            if lane is not None and tally.sent:
-                went[bot, key, lane.value] += tally.sent
-        for family, counts in ((requests, asked), (outcomes, ended), (sent, went)):
-            for values, count in counts.items():
-                family.add_metric(values, count)
-        yield requests
-        yield sent
-        yield outcomes
-        yield _histogram_family(
-            "added_latency", "Time spent in the gateway itself", {(): self._traffic.added}
-        )
-        queued: dict[tuple[str, ...], Durations] = {
-            (key, lane.value): one for (key, lane), one in self._traffic.queued().items()
-        }
-        yield _histogram_family("queue_wait", "Time spent waiting in the gateway", queued, "key", "lane")
-        yield _histogram_family(
-            "upstream_duration", "Time spent waiting for the upstream", {(): self._traffic.upstream}
-        )
-
-
-def _histogram_family(
-    name: str, text: str, of: Mapping[tuple[str, ...], Durations], *labels: str
-) -> HistogramMetricFamily:
-    family = HistogramMetricFamily(f"sealgate_{name}_seconds", text, labels=labels)
-    for combination, durations in of.items():
-        buckets, sum_s = durations.buckets()
-        family.add_metric(combination, buckets, sum_s)
-    return family
-
+Values = Mapping[Any, float]  # by a tuple of label values
 
 # They are a second series for each counter, and nobody reads them.
 disable_created_metrics()  # type: ignore[no-untyped-call] # the library's own gap
@@ -79,7 +33,7 @@ class Metrics:
     def __init__(self, status: Callable[[], Status]) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
         self._traffic = TrafficTotals()
-        self._registry.register(_TrafficCollector(self._traffic))
+        self._registry.register(_Collector(lambda: _of_traffic(self._traffic)))
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
         self._retries = self._counter("retries", "Requests sent again", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
@@ -101,8 +55,8 @@ class Metrics:
         for reason in _OF_STRANGERS:
             self._refusals.labels(STRANGERS_LABEL, reason)
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
+    def _counter(self, name: str, text: str, *labels: str) -> prometheus_client.Counter:
+        return prometheus_client.Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take in requests that ended."""
@@ -133,131 +87,136 @@ class Metrics:
         status = self._status()
         for key in status.keys:
             self._limited.labels(key.alias, "upstream")
-        collector = _StatusCollector(status)
+        collector = _Collector(lambda: _of_status(status))
         return lambda: generate_latest(self._registry) + generate_latest(collector)
 
 
-class _StatusCollector(Collector):
-    """Makes gauges, and the counters that are kept elsewhere, of the status of one moment."""
+class _Collector(Collector):
+    """Hands the library metrics that are made at a scrape."""
 
-    def __init__(self, status: Status) -> None:
-        self._status = status
+    def __init__(self, metrics: Callable[[], Iterator[Metric]]) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of that moment."""
-        status = self._status
-        yield _gauge_family("build_info", "The running version", ("version",), {(status.version,): 1.0})
-        yield _one_gauge("inflight", "Requests in flight", status.inflight)
-        yield _one_gauge("connections", "Open connections of bots", status.connections)
-        yield _one_gauge("orders_in_doubt", "Orders sent whose outcome is unknown", status.journal.in_doubt)
-        yield _one_gauge(
-            "journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble)
-        )
-        reloads: Values = {(result,): float(count) for result, count in status.reloads.items()}
-        yield _counter_family("reloads", "Reloads of the configuration, by result", ("result",), reloads)
-        failed: Values = {(): float(status.callback_errors)}
-        yield _counter_family("callback_errors", "Exceptions in background tasks of the gateway", (), failed)
-        if status.tls_cert_expires_at is not None:
-            yield _one_gauge(
-                "tls_cert_expires_timestamp_seconds",
-                "When the certificate that bots see expires",
-                status.tls_cert_expires_at,
-            )
-        yield from _clock_metrics(status)
-        yield from _key_metrics(status)
-        refused: Values = {
-            (policy.bot, rule): float(count)
-            for policy in status.policies
-            for rule, count in policy.refusals.items()
-        }
-        text = "Orders that a policy refused, or would have refused if it did not observe"
-        yield _counter_family("policy_refusals", text, ("bot", "rule"), refused)
-        halts: Values = {(halt.bot or "", halt.key or ""): 1.0 for halt in status.halts}
-        yield _gauge_family(
-            "halted", "1 for each halt of orders; an empty label means all", ("bot", "key"), halts
-        )
+        """Return the metrics of this moment."""
+        return self._metrics()
 
 
-Values = dict[tuple[str, ...], float]
+def _of_traffic(traffic: TrafficTotals) -> Iterator[Metric]:
+    """Yield the metrics that every request adds to."""
+    requests, outcomes, sent = (Counter[tuple[str, ...]]() for _ in range(3))
+    for (bot, alias, route, method, status, conclusion, lane), tally in traffic.tallies().items():
+        key = alias or ""
+        requests[bot, key, route, method, str(status)] += tally.requests
+        outcomes[bot, conclusion.value] += tally.requests
+        if lane is not None and tally.sent:
+            sent[bot, key, lane.value] += tally.sent
+    labels = ("bot", "key", "route", "method", "status")
+    yield _counter("requests", "Requests of known bots", requests, *labels)
+    yield _counter("sent", "Requests sent to the exchange, resends included", sent, "bot", "key", "lane")
+    yield _counter("outcomes", "Requests by outcome", outcomes, "bot", "outcome")
+    queued = {(key, lane.value): durations for (key, lane), durations in traffic.queued().items()}
+    added, upstream = {(): traffic.added}, {(): traffic.upstream}
+    yield _histogram("added_latency_seconds", "Time spent in the gateway itself", added)
+    yield _histogram("queue_wait_seconds", "Time spent waiting in the gateway", queued, "key", "lane")
+    yield _histogram("upstream_duration_seconds", "Time spent waiting for the upstream", upstream)
 
 
-def _clock_metrics(status: Status) -> Iterator[Metric]:
+def _of_status(status: Status) -> Iterator[Metric]:
+    """Yield the gauges of a moment, and the counters that are kept elsewhere."""
+    journal, keys = status.journal, status.keys
+    yield _gauge("build_info", "The running version", {(status.version,): 1}, "version")
+    yield _gauge("inflight", "Requests in flight", {(): status.inflight})
+    yield _gauge("connections", "Open connections of bots", {(): status.connections})
+    yield _gauge("orders_in_doubt", "Orders sent whose outcome is unknown", {(): journal.in_doubt})
+    yield _gauge("journal_failing", "1 while the journal cannot be written", {(): bool(journal.trouble)})
+    reloads = {(result,): count for result, count in status.reloads.items()}
+    yield _counter("reloads", "Reloads of the configuration, by result", reloads, "result")
+    failed = {(): status.callback_errors}
+    yield _counter("callback_errors", "Exceptions in background tasks of the gateway", failed)
+    if (ends := status.tls_cert_expires_at) is not None:
+        text = "When the certificate that bots see expires"
+        yield _gauge("tls_cert_expires_timestamp_seconds", text, {(): ends})
+    yield from _of_clock(status)
+    yield from _of_keys(keys)
+    yield from _of_limits(keys)
+    refused = {(one.bot, rule): count for one in status.policies for rule, count in one.refusals.items()}
+    text = "Orders that a policy refused, or would have refused if it did not observe"
+    yield _counter("policy_refusals", text, refused, "bot", "rule")
+    halts = {(halt.bot or "", halt.key or ""): 1 for halt in status.halts}
+    yield _gauge("halted", "1 for each halt of orders; an empty label means all", halts, "bot", "key")
+
+
+def _of_clock(status: Status) -> Iterator[Metric]:
     clock = status.clock
-    steps: Values = {(): float(clock.steps)}
-    refusals: Values = {(): float(clock.refusals)}
-    yield _counter_family("clock_steps", "Clock jumps noticed", (), steps)
-    yield _counter_family(
-        "clock_refusals", "Requests refused by the upstream for their timestamp", (), refusals
-    )
+    yield _counter("clock_steps", "Clock jumps noticed", {(): clock.steps})
+    text = "Requests refused by the upstream for their timestamp"
+    yield _counter("clock_refusals", text, {(): clock.refusals})
     if clock.offset_s is not None and clock.error_s is not None and clock.age_s is not None:
-        yield _one_gauge(
-            "clock_offset_seconds", "Upstream's clock minus this host's wall clock", clock.offset_s
-        )
-        yield _one_gauge("clock_error_seconds", "Largest possible error of the offset", clock.error_s)
-        yield _one_gauge(
-            "clock_age_seconds", "Time since the last sample of the upstream's clock", clock.age_s
-        )
+        offset, error, age = {(): clock.offset_s}, {(): clock.error_s}, {(): clock.age_s}
+        yield _gauge("clock_offset_seconds", "Upstream's clock minus this host's wall clock", offset)
+        yield _gauge("clock_error_seconds", "Largest possible error of the offset", error)
+        yield _gauge("clock_age_seconds", "Time since the last sample of the upstream's clock", age)
 
 
-def _key_metrics(status: Status) -> Iterator[Metric]:
-    pauses: Values = {(key.alias,): key.pause_s for key in status.keys}
-    spent: Values = {(key.alias,): key.spent_s for key in status.keys}
-    depths: Values = {
-        (key.alias, lane): float(count) for key in status.keys for lane, count in key.waiting.items()
+def _of_keys(keys: Sequence[KeyStatus]) -> Iterator[Metric]:
+    def by_key(name: str, text: str, value: Callable[[KeyStatus], float | None]) -> Metric:
+        found = {(key.alias,): value(key) for key in keys}
+        known = {labels: one for labels, one in found.items() if one is not None}
+        return _gauge(name, text, known, "key")
+
+    yield by_key("key_active", "0 while the exchange does not accept a key", lambda key: key.is_active)
+    yield by_key(
+        "key_signatures_refused",
+        "1 while the exchange refuses a key's signatures",
+        lambda key: key.trouble is not None,
+    )
+    yield by_key("key_expires_timestamp_seconds", "When a key expires", lambda key: key.expires_at)
+    yield by_key("pause_seconds", "Seconds left of a key's pause", lambda key: key.pause_s)
+    yield by_key(
+        "limit_spent_seconds",
+        "Seconds for which the exchange says its limit is used up",
+        lambda key: key.spent_s,
+    )
+    shared = {(key.alias,): key.sharing for key in keys if key.sharing is not None}
+    replicas = {labels: one.replicas for labels, one in shared.items()}
+    leads = {labels: one.is_leader for labels, one in shared.items()}
+    degraded = {labels: one.degraded is not None for labels, one in shared.items()}
+    yield _gauge("limit_sharing_replicas", "Gateways that share a key's limit", replicas, "key")
+    yield _gauge("limit_sharing_lead", "1 if this gateway is the leader, which paces for all", leads, "key")
+    yield _gauge("limit_sharing_degraded", "1 while the limit cannot be shared", degraded, "key")
+
+
+def _of_limits(keys: Sequence[KeyStatus]) -> Iterator[Metric]:
+    depths = {(key.alias, lane): count for key in keys for lane, count in key.waiting.items()}
+    yield _gauge("queue_depth", "Requests that wait in the gateway", depths, "key", "lane")
+    # A window is a label of two digits, as a learned one may be any number.
+    limits = {
+        (key.alias, f"{float(f'{limit.window_s:.1e}'):g}s"): limit for key in keys for limit in key.limits
     }
-    limits = {(key.alias, _window(limit.window_s)): limit for key in status.keys for limit in key.limits}
-    heights: Values = {labels: limit.n for labels, limit in limits.items()}
-    used: Values = {labels: limit.used_ratio for labels, limit in limits.items()}
-    active: Values = {(key.alias,): float(key.is_active) for key in status.keys}
-    ends: Values = {(key.alias,): key.expires_at for key in status.keys if key.expires_at is not None}
-    refused: Values = {(key.alias,): float(key.trouble is not None) for key in status.keys}
-    yield _gauge_family("key_active", "0 while the exchange does not accept a key", ("key",), active)
-    yield _gauge_family(
-        "key_signatures_refused", "1 while the exchange refuses a key's signatures", ("key",), refused
-    )
-    yield _gauge_family("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
-    yield _gauge_family("pause_seconds", "Seconds left of a key's pause", ("key",), pauses)
-    yield _gauge_family(
-        "limit_spent_seconds", "Seconds for which the exchange says its limit is used up", ("key",), spent
-    )
-    yield _gauge_family("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
-    yield _gauge_family(
-        "limit_requests", "Requests per window that the limit allows", ("key", "window"), heights
-    )
-    yield _gauge_family("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)
-    yield from _sharing_metrics(status)
+    heights = {labels: limit.n for labels, limit in limits.items()}
+    used = {labels: limit.used_ratio for labels, limit in limits.items()}
+    yield _gauge("limit_requests", "Requests per window that the limit allows", heights, "key", "window")
+    yield _gauge("limit_used_ratio", "The part of the limit that is in use", used, "key", "window")
 
 
-def _sharing_metrics(status: Status) -> Iterator[Metric]:
-    shared = {(key.alias,): key.sharing for key in status.keys if key.sharing is not None}
-    replicas: Values = {labels: float(one.replicas) for labels, one in shared.items()}
-    leads: Values = {labels: float(one.is_leader) for labels, one in shared.items()}
-    degraded: Values = {labels: float(one.degraded is not None) for labels, one in shared.items()}
-    yield _gauge_family("limit_sharing_replicas", "Gateways that share a key's limit", ("key",), replicas)
-    yield _gauge_family(
-        "limit_sharing_lead", "1 if this gateway is the leader, which paces for all", ("key",), leads
-    )
-    yield _gauge_family("limit_sharing_degraded", "1 while the limit cannot be shared", ("key",), degraded)
-
-
-def _window(seconds: float) -> str:
-    """Return a window as a label: two digits, for a learned one may be any number."""
-    return f"{float(f'{seconds:.1e}'):g}s"
-
-
-def _one_gauge(name: str, text: str, value: float) -> Metric:
-    return _gauge_family(name, text, (), {(): float(value)})
-
-
-def _gauge_family(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
-    return _with_values(GaugeMetricFamily(f"sealgate_{name}", text, labels=labels), values)
-
-
-def _counter_family(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
-    return _with_values(CounterMetricFamily(f"sealgate_{name}", text, labels=labels), values)
-
-
-def _with_values(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
+def _gauge(name: str, text: str, values: Values, *labels: str) -> Metric:
+    family = GaugeMetricFamily(f"sealgate_{name}", text, labels=labels)
     for combination, value in values.items():
         family.add_metric(combination, value)
+    return family
+
+
+def _counter(name: str, text: str, values: Values, *labels: str) -> Metric:
+    family = CounterMetricFamily(f"sealgate_{name}", text, labels=labels)
+    for combination, value in values.items():
+        family.add_metric(combination, value)
+    return family
+
+
+def _histogram(name: str, text: str, of: Mapping[Any, Durations], *labels: str) -> Metric:
+    family = HistogramMetricFamily(f"sealgate_{name}", text, labels=labels)
+    for combination, durations in of.items():
+        buckets, sum_s = durations.buckets()
+        family.add_metric(combination, buckets, sum_s)
     return family
