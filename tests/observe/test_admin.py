@@ -11,7 +11,7 @@ from pytest_aiohttp import AiohttpClient
 from structlog.testing import capture_logs
 
 from faults.test_descriptors import is_served_again
-from observe.test_metrics import figures
+from observe.test_exposition import figures
 from rig.admin import Admin, Client, application, live_view, running_admin
 from rig.bot import bot_at, request
 from rig.held_memory import counting_held

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 
 import aiohttp
 import pytest
-from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_aiohttp import AiohttpClient
 
+from observe.test_exposition import counts, figures
 from rig.admin import Client, application, live_view
 from rig.bot import request
 from rig.station import ENVIRON, Station, running_station, sandbox_config
-from rig.upstream import Upstream, hold_until, say, say_and_close
+from rig.upstream import Upstream, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.observe.metrics import Metrics
 from sealgate.orders.outcome import Outcome
@@ -26,34 +26,6 @@ POSITIONS = request(b"GET", b"/v1/trade/user/0xabc/positions", BOT)
 OTHER = request(b"GET", b"/v1/trade/anything/at/all", BOT)
 ORDER = request(b"POST", b"/v1/trade/order", BOT, body=b"{}")
 CANCEL = request(b"DELETE", b"/v1/trade/order/7", BOT)
-
-Sample = tuple[str, frozenset[tuple[str, str]]]
-
-
-def parsed(text: str) -> dict[str, Metric]:
-    return {family.name: family for family in text_string_to_metric_families(text)}
-
-
-def figures(text: str) -> dict[Sample, float]:
-    """Return each sample by name and labels, after a look that none comes twice."""
-    found: dict[Sample, float] = {}
-    for family in text_string_to_metric_families(text):
-        assert family.documentation
-        assert family.type != "unknown"
-        for sample in family.samples:
-            key = (sample.name, frozenset(sample.labels.items()))
-            assert key not in found
-            found[key] = sample.value
-    return found
-
-
-def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float]:
-    """Return a counter's values by its label values, in the order of the label names."""
-    return {
-        tuple(value for _, value in sorted(labels)): value
-        for (sample, labels), value in found.items()
-        if sample == f"sealgate_{name}"
-    }
 
 
 def rendered(outcomes: Sequence[Outcome], metrics: Metrics) -> str:
@@ -148,14 +120,6 @@ async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_se
     assert counts(found, "upstream_duration_seconds_count") == {(): 2}
 
 
-async def test_what_alerts_and_the_dashboard_count_is_there_from_zero_on(station: Station) -> None:
-    """Prometheus sees no increase in the first value of a series, so it would miss a burst before that."""
-    found = figures(Metrics(station.gateway.status).snapshot()().decode())
-    assert counts(found, "rate_limited_total") == {("main", "upstream"): 0}
-    strangers = ("bot_unauthenticated", "browser_refused", "host_refused")
-    assert counts(found, "refusals_total") == {("unknown", reason): 0 for reason in strangers}
-
-
 async def test_no_series_has_a_name_that_a_bot_chose(station: Station) -> None:
     """Paths, ids and header values that bots make up must not become labels."""
     for number in range(30):
@@ -167,43 +131,6 @@ async def test_no_series_has_a_name_that_a_bot_chose(station: Station) -> None:
     assert "made/up" not in text
     assert "MADEUP" not in text
     assert len(counts(figures(text), "requests_total")) <= 2
-
-
-async def test_the_state_shows_as_gauges(station: Station) -> None:
-    go = asyncio.Event()
-    metrics = Metrics(station.gateway.status)
-    station.upstream.answers.append(hold_until(go, say(OK)))
-    async with station.bot() as bot:
-        await bot.send(request())
-        await station.upstream.until_received(1)
-        found = figures(metrics.snapshot()().decode())
-        assert counts(found, "inflight") == counts(found, "connections") == {(): 1}
-        go.set()
-        await bot.reply()
-    assert counts(found, "clock_steps_total") == {(): 0}
-    assert abs(counts(found, "clock_offset_seconds")[()]) < 5
-    assert 0 < counts(found, "clock_error_seconds")[()] < 5
-    assert 0 <= counts(found, "clock_age_seconds")[()] < 60
-    assert set(counts(found, "queue_depth")) == {("main", lane) for lane in ("cancel", "order", "read")}
-    assert counts(found, "pause_seconds") == counts(found, "limit_spent_seconds") == {("main",): 0}
-    assert list(counts(found, "build_info").values()) == [1]
-    await station.until(lambda: counts(figures(metrics.snapshot()().decode()), "connections") == {(): 0})
-
-
-async def test_a_clock_without_a_sample_has_no_offset(upstream: Upstream) -> None:
-    upstream.time = say(reply(b"404 Not Found"))
-    async with running_station(upstream, synced=False) as station:
-        found = figures(Metrics(station.gateway.status).snapshot()().decode())
-    assert counts(found, "clock_offset_seconds") == counts(found, "clock_error_seconds") == {}
-
-
-async def test_names_and_units(station: Station) -> None:
-    families = parsed(Metrics(station.gateway.status).snapshot()().decode())
-    assert families
-    for name, family in families.items():
-        assert name.startswith("sealgate_")
-        assert not name.endswith(("_ms", "_milliseconds"))
-        assert all(sample.name.startswith(name) for sample in family.samples)
 
 
 async def test_a_scrape(client: Client) -> None:

@@ -1,0 +1,158 @@
+"""The exposition of one moment: the totals, and the gauges of a status."""
+
+from dataclasses import replace
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from observe.test_picture import KEY, LATE, REFUSED, SECOND, SENT, STATUS, down
+from rig.outcome import changed
+from rig.verdicts import upstream_error
+from sealgate.limits.status import SharingStatus
+from sealgate.observe.metrics import Metrics
+from sealgate.observe.status import PolicyStatus, Status, halt_status
+from sealgate.orders.halts import Halt, Halts, Scope
+from sealgate.orders.outcome import Outcome
+from sealgate.venues.routes import Lane
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+
+def parsed(text: str) -> dict[str, Metric]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def figures(text: str) -> dict[Sample, float]:
+    """Return each sample by name and labels, after a look that none comes twice."""
+    found: dict[Sample, float] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        assert family.type != "unknown"
+        for sample in family.samples:
+            key = (sample.name, frozenset(sample.labels.items()))
+            assert key not in found
+            found[key] = sample.value
+    return found
+
+
+def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float]:
+    """Return a counter's values by its label values, in the order of the label names."""
+    return {
+        tuple(value for _, value in sorted(labels)): value
+        for (sample, labels), value in found.items()
+        if sample == f"sealgate_{name}"
+    }
+
+
+def text(status: Status = STATUS, *outcomes: Outcome) -> str:
+    metrics = Metrics(lambda: status)
+    metrics(outcomes)
+    return metrics.snapshot()().decode()
+
+
+KEYS = (
+    replace(KEY, limits=(SECOND, replace(SECOND, window_s=0.8149)), pause_s=1.5, spent_s=2.0),
+    replace(
+        KEY,
+        alias="alt",
+        limits=(),
+        trouble="refused",
+        is_active=False,
+        expires_at=5.0,
+        sharing=SharingStatus(3, is_leader=True, degraded="Redis is away"),
+    ),
+)
+MUCH = replace(
+    STATUS,
+    keys=KEYS,
+    inflight=4,
+    connections=5,
+    halts=halt_status(Halts(Halt(Scope("grid"), 0))),
+    reloads={"ok": 2},
+    callback_errors=3,
+    tls_cert_expires_at=6.0,
+    policies=(PolicyStatus("grid", "may", is_observing=False, refusals={"symbols": 7}),),
+)
+
+
+def test_the_state_shows_as_gauges() -> None:
+    found = figures(text(MUCH))
+    shown = {
+        "build_info": {("1.0",): 1},
+        "inflight": {(): 4},
+        "connections": {(): 5},
+        "orders_in_doubt": {(): 0},
+        "journal_failing": {(): 0},
+        "reloads_total": {("ok",): 2},
+        "callback_errors_total": {(): 3},
+        "tls_cert_expires_timestamp_seconds": {(): 6},
+        "clock_steps_total": {(): 0},
+        "clock_refusals_total": {(): 0},
+        "clock_offset_seconds": {(): -0.25},
+        "clock_error_seconds": {(): 0.002},
+        "clock_age_seconds": {(): 3},
+        "key_active": {("main",): 1, ("alt",): 0},
+        "key_signatures_refused": {("main",): 0, ("alt",): 1},
+        "key_expires_timestamp_seconds": {("alt",): 5},
+        "pause_seconds": {("main",): 1.5, ("alt",): 0},
+        "limit_spent_seconds": {("main",): 2, ("alt",): 0},
+        "limit_sharing_replicas": {("alt",): 3},
+        "limit_sharing_lead": {("alt",): 1},
+        "limit_sharing_degraded": {("alt",): 1},
+        "queue_depth": {("main", "order"): 0, ("alt", "order"): 0},
+        "limit_requests": {("main", "1s"): 20, ("main", "0.81s"): 20},
+        "limit_used_ratio": {("main", "1s"): 0.5, ("main", "0.81s"): 0.5},
+        "policy_refusals_total": {("grid", "symbols"): 7},
+        "halted": {("grid", ""): 1},
+    }
+    assert {name: counts(found, name) for name in shown} == shown
+
+
+def test_a_clock_without_a_sample_has_no_offset() -> None:
+    clock = replace(STATUS.clock, offset_s=None, error_s=None, age_s=None)
+    found = figures(text(replace(STATUS, clock=clock)))
+    for name in ("clock_offset_seconds", "clock_error_seconds", "tls_cert_expires_timestamp_seconds"):
+        assert counts(found, name) == {}
+
+
+def test_what_alerts_and_the_dashboard_count_is_there_from_zero_on() -> None:
+    """Prometheus sees no increase in the first value of a series, so it would miss a burst before that."""
+    found = figures(text())
+    assert counts(found, "rate_limited_total") == {("main", "upstream"): 0}
+    strangers = ("bot_unauthenticated", "browser_refused", "host_refused")
+    assert counts(found, "refusals_total") == {("unknown", reason): 0 for reason in strangers}
+
+
+def test_what_few_requests_have_is_counted() -> None:
+    limited = changed(
+        SENT,
+        lane=Lane.ORDER,
+        attempts=2,
+        resends=("rate_limited",),
+        reason="rate_limited",
+        upstream_errors=(upstream_error("rate_limited", 1.0, 2.0), upstream_error("rate_limited", 2.0)),
+    )
+    stranger = changed(LATE, bot=None, key=None, lane=None, reason="host_refused")
+    shared = changed(SENT, attempts=0, shared="r-0")
+    found = figures(text(STATUS, limited, stranger, shared, REFUSED, down(), LATE))
+    assert counts(found, "sent_total") == {("grid", "main", "order"): 2}
+    assert counts(found, "queue_wait_seconds_count") == {("main", "order"): 1, ("main", "read"): 1}
+    assert counts(found, "refusals_total")["unknown", "host_refused"] == 1
+    assert counts(found, "retries_total") == {("main", "rate_limited"): 1}
+    assert counts(found, "rate_limited_total") == {("main", "upstream"): 2, ("main", "gateway"): 1}
+    assert counts(found, "retry_after_seconds_sum") == {("main",): 2}
+    assert counts(found, "shared_reads_total") == {("main",): 1}
+    assert counts(found, "outcomes_total") == {
+        ("grid", "done"): 3,
+        ("grid", "refused"): 1,
+        ("watcher", "done"): 1,
+    }
+
+
+def test_names_and_units() -> None:
+    families = parsed(text(MUCH, SENT))
+    assert families
+    for name, family in families.items():
+        assert name.startswith("sealgate_")
+        assert not name.endswith(("_ms", "_milliseconds"))
+        assert all(sample.name.startswith(name) for sample in family.samples)
