@@ -207,10 +207,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     ),
     "value for a table": ("listen = 1", "FILE: listen: is not a table; set its members one by one"),
     "value for all bots": ("bots = 1", "FILE: bots: is not a table; set its members one by one"),
-    "number for a name": (
-        "[bots.a]\ntoken = 'env:X'\nkey = 1",
-        "FILE: bots.a.key: is not a usable name",
-    ),
+    "number for a name": ("[bots.a]\ntoken = 'env:X'\nkey = 1", "FILE: bots.a.key: is not a usable name"),
     "bad name": ("[bots.'a b']\ntoken = 'env:X'", 'FILE: bots."a b": is not a usable name'),
     "missing member": ("[keys.a]\napi_key = 'x'", "FILE: keys.a.secret: missing; write it in the file"),
     "bot without a proof": ("[bots.a]\nkey = 'main'", "FILE: bots.a: has no way to authenticate"),

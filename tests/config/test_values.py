@@ -89,10 +89,7 @@ READ_AS: list[tuple[Any, list[tuple[object, object]]]] = [
     (values.Aliases, [('["b", "a"]', ("b", "a"))]),
     (values.Variables, [([], ()), ("", ()), (["A", "VAULT_*"], ("A", "VAULT_*"))]),
     (values.Permissions, [(["trade", "read"], {"read", "trade"}), ("keys", {"keys"})]),
-    (
-        values.Hosts,
-        [(["Localhost", "[::1]", "127.0.0.1"], ("localhost", "::1", "127.0.0.1"))],
-    ),
+    (values.Hosts, [(["Localhost", "[::1]", "127.0.0.1"], ("localhost", "::1", "127.0.0.1"))]),
     (
         values.Quotas,
         [

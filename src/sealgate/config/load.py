@@ -13,14 +13,7 @@ from sealgate.config.model import Admin, Config, Listen
 from sealgate.config.names import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
 from sealgate.config.settings import anchored
-from sealgate.config.sources import (
-    DEFAULT_FILE,
-    Layer,
-    find_file,
-    read_environment,
-    read_file,
-    read_flags,
-)
+from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
 
 # What tells where the gateway is, and which.
 _TELLING = ("admin.unix", "venue", "base_url", "listen.tcp", "listen.unix", "admin.tcp")

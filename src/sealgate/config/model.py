@@ -9,12 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal, Never
 
 from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from sealgate.config import values
 from sealgate.config.addresses import Address

@@ -342,10 +342,7 @@ _FILE = Anchored(from_folder)
 OptionalGroup = Annotated[Group | None, _EMPTY_IS_NONE]
 _Address = Annotated[
     Address,
-    From(
-        Annotated[str, _like(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")],
-        parse_address,
-    ),
+    From(Annotated[str, _like(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")], parse_address),
 ]
 OptionalAddress = Annotated[_Address | None, _EMPTY_IS_NONE]
 ExchangeUrl = Annotated[BaseUrl, From(Annotated[str, _like(r"^https?://[^@?#\s]+$")], parse_base_url)]
