@@ -38,8 +38,8 @@ ORDER = Order(
 )
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 TABLE = """\
-            bot   order                        sent          fence
-request id  key   Idempotency-Key              (here, UTC)   (exchange)    times
+            bot   order                        sent, UTC     fence, UTC
+request id  key   Idempotency-Key              (exchange)    (exchange)    times
 ────────────────────────────────────────────────────────────────────────────────
 mine        grid  POST /v1/trade/order         2026-09-21    2026-09-21    2
             main  buy 0.0010 BTC at 65000.0    14:13:20.012  14:13:25.100

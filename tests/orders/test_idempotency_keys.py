@@ -317,7 +317,7 @@ class AnyHistory(RuleBasedStateMachine):
         for keys in self.replays._by_bot.values():
             assert len(keys) <= self.bounds.most_count
             replies = keys._replies.values()
-            assert keys._size == sum(one.size for one in replies) <= self.bounds.most_bytes
+            assert keys._replies_size == sum(one.size for one in replies) <= self.bounds.most_bytes
             assert keys._replies.keys() <= keys._settled.keys()
 
 

@@ -23,8 +23,8 @@ _HEADINGS = (
     "request id",
     "bot\nkey",
     "order\nIdempotency-Key",
-    "sent\n(here, UTC)",
-    "fence\n(exchange)",
+    "sent, UTC\n(exchange)",
+    "fence, UTC\n(exchange)",
     "times",
 )
 
@@ -40,13 +40,13 @@ _HEADINGS = (
 @click.option("--settle-all", is_flag=True, help="Take all orders off the list: you have looked them up.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
-    """List orders in doubt: they were sent, and no reply is known, even after a crash.
+    """List orders in doubt: sent, but without a known result. The list survives a crash.
 
-    Look each up at the exchange, then take it off with --settle. "Sent" and the fence are by the exchange's
-    clock, in UTC. After the fence it no longer admits the order; until then it may still execute it. Side,
+    Look each up at the exchange, then take it off with --settle. "Sent" and the fence are the exchange's
+    time, in UTC. After the fence it no longer admits the order; until then it may still execute it. Side,
     size, symbol, price and, after "as", the client order id are those of the order that was sent. The
     Idempotency-Key is the bot's own name for the order, which the exchange never sees. Settling an order does
-    not make it usable again: to send the order again, the bot needs a new one.
+    not free its Idempotency-Key: to send the order again, the bot needs a new key.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all cannot be combined.")

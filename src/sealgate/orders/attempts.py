@@ -1,7 +1,7 @@
 """What follows from one attempt, as a table: pass the reply on, send again, or give up.
 
-The rule behind it: an order is sent again only where the exchange said that it did not execute, or where no
-byte of it left. When in doubt the outcome is `unknown`, and nothing is sent again.
+The rule behind it: an order is sent again only if the exchange said that it did not execute, or if no byte of
+it left the gateway. When in doubt the outcome is `unknown`, and nothing is sent again.
 """
 
 from collections.abc import Collection
@@ -15,9 +15,10 @@ from sealgate.venues.replies import Means, Verdict
 
 RATE_LIMITED = "rate_limited"  # the reason of a resend after a refusal for the limit
 TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
-NONCE = "nonce"  # the reason of a resend with a nonce that is above the one that was refused
-RESENDS = 2  # after a failure; what fails three times in a row is down
+NONCE = "nonce"  # the reason of a resend with a nonce above the refused one
+RESENDS = 2  # after failures of one kind: an exchange that fails three times in a row is down
 _BACKOFF_S = 0.1
+# Each member is looked up once: the pipeline asks after every reply.
 _DONE, _TIMESTAMP, _NONCE, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.NONCE, Means.UNKNOWN
 _DID, _DID_NOT, _MAY_HAVE = Conclusion.DONE, Conclusion.REFUSED, Conclusion.UNKNOWN
 
@@ -41,7 +42,7 @@ class Deliver:
 class Again:
     """Send once more, stamped and signed anew, not before `after_s`.
 
-    `reason` is a label; `conclusion` holds if the time runs out first.
+    `reason` is a label; `conclusion` holds if the deadline passes first.
     """
 
     reason: str
@@ -51,7 +52,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Answer with a reason of our own."""
+    """Answer with one of the gateway's own reasons."""
 
     slug: str
     detail: str
@@ -60,24 +61,22 @@ class GiveUp:
 
 _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 
-# (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
-_FAILURES: dict[tuple[FailureKind, bool], tuple[bool, str, Conclusion]] = {
-    (FailureKind.FULL, True): (False, "queue_full", Conclusion.NOT_SENT),
-    (FailureKind.FULL, False): (False, "queue_full", Conclusion.NOT_SENT),
-    (FailureKind.UNREACHABLE, True): (True, "upstream_unreachable", Conclusion.NOT_SENT),
-    (FailureKind.UNREACHABLE, False): (True, "upstream_unreachable", Conclusion.NOT_SENT),
-    (FailureKind.CONNECT_TIMEOUT, True): (True, "upstream_timeout", Conclusion.NOT_SENT),
-    (FailureKind.CONNECT_TIMEOUT, False): (True, "upstream_timeout", Conclusion.NOT_SENT),
-    (FailureKind.LOST, True): (True, "upstream_broken", Conclusion.UNKNOWN),
-    (FailureKind.LOST, False): (False, "upstream_broken", Conclusion.UNKNOWN),
-    (FailureKind.LATE, True): (False, "upstream_timeout", Conclusion.UNKNOWN),
-    (FailureKind.LATE, False): (False, "upstream_timeout", Conclusion.UNKNOWN),
+# After a failure: may an order be sent again, and may a read; else the reason, and what the bot may conclude.
+_FAILURES: dict[FailureKind, tuple[bool, bool, str, Conclusion]] = {
+    # No byte left the gateway. With FULL, it has already waited for one of the connections.
+    FailureKind.FULL: (False, False, "queue_full", Conclusion.NOT_SENT),
+    FailureKind.UNREACHABLE: (True, True, "upstream_unreachable", Conclusion.NOT_SENT),
+    FailureKind.CONNECT_TIMEOUT: (True, True, "upstream_timeout", Conclusion.NOT_SENT),
+    # The exchange may have executed it: only a read may be repeated, while there is time.
+    FailureKind.LOST: (False, True, "upstream_broken", Conclusion.UNKNOWN),
+    FailureKind.LATE: (False, False, "upstream_timeout", Conclusion.UNKNOWN),
 }
 
 
 def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s: float) -> Again | GiveUp:
-    """Decide after an attempt without a whole reply; `resends` counts those for this same cause."""
-    may_repeat, slug, conclusion = _FAILURES[failure.kind, is_read]
+    """Decide after an attempt without a whole reply; `resends` counts those for failures of this kind."""
+    may_order, may_read, slug, conclusion = _FAILURES[failure.kind]
+    may_repeat = may_read if is_read else may_order
     after_s = _BACKOFF_S * 2**resends
     if may_repeat and resends < RESENDS and after_s < time_left_s:
         return Again(failure.kind.value, conclusion, after_s)
@@ -86,9 +85,14 @@ def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s:
 
 
 def after_reply(verdict: Verdict, *, is_read: bool, replay: str, resends: Collection[str]) -> Deliver | Again:
-    """Decide after a whole reply; `resends` are the reasons of those that were. Each stamp is mended once."""
-    if verdict.is_limited and _may_replay(replay, is_read=is_read):
+    """Decide after a whole reply; `resends` are the reasons of the resends so far.
+
+    In all three cases of a resend the exchange has refused the request, so it did not execute.
+    """
+    # 1. Refused for the limit: as often as its deadline allows, if the setting does.
+    if verdict.is_limited and (replay == Replay.ALL or (replay == Replay.READS and is_read)):
         return Again(RATE_LIMITED, Conclusion.REFUSED)
+    # 2. Refused for its timestamp, and 3. for its nonce: once each, with a new one.
     if verdict.means is _TIMESTAMP and TIMESTAMP not in resends:
         return Again(TIMESTAMP, Conclusion.REFUSED)
     if verdict.means is _NONCE and NONCE not in resends:
@@ -97,13 +101,9 @@ def after_reply(verdict: Verdict, *, is_read: bool, replay: str, resends: Collec
 
 
 def conclude(verdict: Verdict, *, is_read: bool) -> Conclusion:
-    """Return what a reply of the upstream lets the bot conclude: a read executes nothing."""
+    """Return what a reply lets the bot conclude. A read executes nothing, so it is never `unknown`."""
     if verdict.means is _DONE:
         return _DID
     if verdict.means is _UNKNOWN and not is_read:
         return _MAY_HAVE
     return _DID_NOT
-
-
-def _may_replay(replay: str, *, is_read: bool) -> bool:
-    return replay == Replay.ALL or (replay == Replay.READS and is_read)

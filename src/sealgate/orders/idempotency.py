@@ -1,10 +1,14 @@
 """Idempotency: what was answered to an `Idempotency-Key`, so that a request sent twice is executed once.
 
 The rule behind it: between the first `begin` of a key and the moment it is forgotten, no second request
-with that key is sent. A key is forgotten only where that can double nothing (`is_remembered`), and by the
-bounds: the settled ones go, oldest first, once there are too many, too large or too old ones. One that is
-under way is never dropped; where nothing but those is left, a new key is declined. Each bot has bounds of its
-own, so that nothing that one does makes another's keys forgotten.
+with that key is sent. A key is forgotten in two cases:
+
+1. Its request certainly did nothing that a second one could double (`is_remembered`).
+2. It is settled, and the oldest of too many keys, or too old. If the replies are too large together, only
+   the oldest replies are dropped: their keys stay spent.
+
+A key in flight is never forgotten: if a bot has no others, a new key is declined. Each bot has bounds of its
+own, so that no bot makes another's keys forgotten.
 
 Source: draft-ietf-httpapi-idempotency-key-header.
 """
@@ -23,7 +27,7 @@ _KEY = re.compile(r"[!-~]{1,255}")
 
 
 class Name(NamedTuple):
-    """Whose key: two bots may use the same one."""
+    """A bot and its key: two bots may use the same key."""
 
     bot: str
     key: str
@@ -31,7 +35,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What comes back from the journal after a restart; `age_s` is the time since it was settled."""
+    """A settled key from the journal, after a restart; `age_s` is the time since it was settled."""
 
     name: Name
     digest: str
@@ -41,12 +45,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """The first with this key: send it, and `finish` it whatever happens."""
+    """The first request with this key: send it, and call `finish` whatever happens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Answered before: pass this reply on, with this conclusion and fence, and send nothing."""
+    """The key was answered before: pass this reply on, with this conclusion and fence, and send nothing."""
 
     reply: BotReply
     conclusion: Conclusion
@@ -55,9 +59,9 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Send nothing: answer with the reason `slug`, and what the bot may conclude of the order with this key.
+    """Send nothing: answer with the reason `slug`, and what the bot may conclude about its first request.
 
-    `fence_ms` is that of the first request, 0 where it is not signed yet.
+    `fence_ms` is that of the first request, 0 if it has not been signed yet.
     """
 
     slug: str
@@ -68,7 +72,7 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBounds:
-    """How many keys and bytes of replies are remembered of one bot, and how long after they were settled."""
+    """How many keys and bytes of replies are remembered per bot, and for how long after they were settled."""
 
     most_count: int
     most_bytes: int
@@ -76,6 +80,10 @@ class ReplayBounds:
 
 
 _FRESH = Fresh()
+_LOST = (
+    "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept. "
+    "The key stays spent: an order that is to be sent again needs a new one."
+)
 
 
 @dataclass(slots=True)
@@ -86,7 +94,7 @@ class _InFlight:
 
 @dataclass(slots=True)
 class _Settled:
-    """How it ended, but for the reply, which is kept apart as long as there is room for it."""
+    """How it ended, without the reply, which is kept separately while there is room for it."""
 
     digest: str
     conclusion: Conclusion
@@ -95,10 +103,10 @@ class _Settled:
 
 
 def parse_key(value: str) -> str:
-    """Check an Idempotency-Key and return it as it is. Raises Refusal `bad_request`.
+    """Check an Idempotency-Key and return it unchanged. Raises Refusal `bad_request`.
 
-    The draft writes it as a quoted string, most clients without quotes. Both are taken literally, so that
-    the same bytes are always the same key.
+    The draft writes it as a quoted string, most clients send it without quotes. Both are taken literally: the
+    same bytes are always the same key.
     """
     if not _KEY.fullmatch(value):
         raise Refusal("bad_request", "Idempotency-Key is not 1 to 255 visible ASCII characters.")
@@ -106,11 +114,10 @@ def parse_key(value: str) -> str:
 
 
 def digest(method: str, target: str, key: str, body: bytes) -> str:
-    """Return what tells one request's content from another's; no `target` has a space.
+    """Return a hash by which two requests with the same content are recognized; `target` has no space.
 
-    Target and body are as they came, but for what `Sealer.bare` leaves out.
-    `key` is the alias, which is what a bot chooses: the API key behind it may be replaced between two tries,
-    and the second must be known all the same.
+    Target and body are the bot's, without what `Sealer.bare` removes. `key` is the alias that the bot chose,
+    not the API key behind it, which may be replaced between two tries of one request.
     """
     return sha256(f"{method} {target} {key}\n".encode() + body).hexdigest()
 
@@ -126,122 +133,102 @@ class IdempotencyKeys:
         return sum(map(len, self._by_bot.values()))
 
     def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
-        """Take in a request by its key and its `digest`; say what is to be done with it."""
+        """Decide what to do with a request, by its key and its `digest`."""
         return self._by_bot[name.bot].begin(name.key, content, now)
 
     def signed(self, name: Name, fence_ms: int) -> None:
-        """Note the fence of a request under way, each time that it is signed."""
+        """Note the fence of a request in flight, each time that it is signed."""
         self._by_bot[name.bot].signed(name.key, fence_ms)
 
     def finish(self, name: Name, ending: Ending, now: float) -> None:
-        """Settle a request under way. A body above LARGEST_BODY is not kept, the ending is."""
+        """Settle a request in flight. A body above LARGEST_BODY is not kept, its ending is."""
         self._by_bot[name.bot].finish(name.key, ending, now)
 
     def restore(self, kept: Iterable[Kept], now: float) -> None:
-        """Start from what the journal kept; before the first request."""
+        """Start with what the journal kept; before the first request."""
         for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
             if one.age_s <= self._bounds.longest_s:
                 self._by_bot[one.name.bot].keep(one.name.key, one.digest, one.ending, now - one.age_s)
 
 
 class _BotKeys:
-    """The keys of one bot. What a request costs here does not depend on how many keys there are.
+    """The keys of one bot. The cost of a request does not depend on how many keys there are.
 
-    `_settled` and `_replies` are in the order in which the keys were settled. Only an OrderedDict gives its
-    oldest entry at once: a dict goes past all that were taken out before it.
+    `_settled` and `_replies` are in the order in which the keys were settled. They are OrderedDicts, because
+    a dict needs longer for its oldest entry the more entries were removed before it.
     """
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
-        self._under_way: dict[str, _InFlight] = {}
+        self._in_flight: dict[str, _InFlight] = {}
         self._settled: OrderedDict[str, _Settled] = OrderedDict()
         self._replies: OrderedDict[str, BotReply] = OrderedDict()
-        self._size = 0  # of all replies
+        self._replies_size = 0
 
     def __len__(self) -> int:
-        return len(self._under_way) + len(self._settled)
+        return len(self._in_flight) + len(self._settled)
 
     def begin(self, key: str, content: str, now: float) -> Fresh | Repeated | Declined:
-        self._drop_old(now)
-        known = self._settled.get(key) or self._under_way.get(key)
+        # 1. Forget what is too old.
+        while self._settled:
+            oldest = next(iter(self._settled))
+            if now - self._settled[oldest].at <= self._bounds.longest_s:
+                break
+            self._forget(oldest)
+
+        # 2. A new key. Room is made for it by forgetting settled keys; those in flight stay.
+        known = self._settled.get(key) or self._in_flight.get(key)
         if known is None:
-            return self._enter(key, content)
+            if not self._settled and len(self._in_flight) >= self._bounds.most_count:
+                told = f"{len(self)} requests with an Idempotency-Key are under way, which is the maximum."
+                return Declined("queue_full", told, Conclusion.NOT_SENT)
+            self._in_flight[key] = _InFlight(content)
+            self._keep_bounds()
+            return _FRESH
+
+        # 3. A known key. There are four cases.
         if known.digest != content:
             told = "This Idempotency-Key was used for another request."
             return Declined("key_reused", told, Conclusion.NOT_SENT)
-        return _again(known, self._replies.get(key))
+        if isinstance(known, _InFlight):
+            told = "The first request with this Idempotency-Key is still under way."
+            return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
+        reply = self._replies.get(key)
+        if reply is not None:
+            return Repeated(reply, known.conclusion, known.fence_ms)
+        # It was sent and its reply is lost. Only the reason `upstream_broken` advises to look the order up:
+        # with `in_flight` the bot would ask forever, with `key_reused` send a second order with a new key.
+        return Declined("upstream_broken", _LOST, known.conclusion, known.fence_ms)
 
     def signed(self, key: str, fence_ms: int) -> None:
-        self._under_way[key].fence_ms = fence_ms
+        self._in_flight[key].fence_ms = fence_ms
 
     def finish(self, key: str, ending: Ending, now: float) -> None:
-        content = self._under_way.pop(key).digest
+        content = self._in_flight.pop(key).digest
         if is_remembered(ending):
             self.keep(key, content, ending, now)
 
     def keep(self, key: str, content: str, ending: Ending, at: float) -> None:
         if key in self._settled:
-            self._drop(key)
+            self._forget(key)
         self._settled[key] = _Settled(content, ending.conclusion, ending.fence_ms, at)
-        if (reply := ending.reply) is not None and len(reply.body) <= LARGEST_BODY:
-            size = reply.size
-            if size <= self._bounds.most_bytes:  # its key stays spent whatever the size
-                self._replies[key] = reply
-                self._size += size
-        self._drop_most()
+        reply = ending.reply
+        if reply is not None and len(reply.body) <= LARGEST_BODY and reply.size <= self._bounds.most_bytes:
+            self._replies[key] = reply
+            self._replies_size += reply.size
+        self._keep_bounds()
 
-    def _enter(self, key: str, content: str) -> Fresh | Declined:
-        if not self._settled and len(self._under_way) >= self._bounds.most_count:
-            told = f"{len(self)} requests with an Idempotency-Key are under way, which is the maximum."
-            return Declined("queue_full", told, Conclusion.NOT_SENT)
-        self._under_way[key] = _InFlight(content)
-        self._drop_most()
-        return _FRESH
+    def _keep_bounds(self) -> None:
+        """Forget the oldest settled keys while there are too many, and the oldest replies while too large."""
+        while self._settled and len(self) > self._bounds.most_count:
+            self._forget(next(iter(self._settled)))
+        while self._replies_size > self._bounds.most_bytes:
+            self._forget_reply(next(iter(self._replies)))
 
-    def _drop_most(self) -> None:
-        """Drop the oldest settled ones until the bounds hold; for the bytes, their replies are enough.
+    def _forget(self, key: str) -> None:
+        del self._settled[key]
+        self._forget_reply(key)
 
-        A key that is gone could be used for a second order; one without its reply is still spent.
-        """
-        most = self._bounds.most_count
-        while self._settled and len(self._settled) + len(self._under_way) > most:
-            self._drop(next(iter(self._settled)))
-        while self._size > self._bounds.most_bytes:
-            self._drop_reply(next(iter(self._replies)))
-
-    def _drop_old(self, now: float) -> None:
-        while self._settled:
-            key = next(iter(self._settled))
-            if now - self._settled[key].at <= self._bounds.longest_s:
-                break
-            self._drop(key)
-
-    def _drop(self, key: str) -> None:
-        self._settled.pop(key, None)
-        self._drop_reply(key)
-
-    def _drop_reply(self, key: str) -> None:
+    def _forget_reply(self, key: str) -> None:
         if (reply := self._replies.pop(key, None)) is not None:
-            self._size -= reply.size
-
-
-def _again(known: _Settled | _InFlight, reply: BotReply | None) -> Repeated | Declined:
-    if isinstance(known, _InFlight):
-        told = "The first request with this Idempotency-Key is still under way."
-        return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
-    if reply is None:
-        return _without_reply(known)
-    return Repeated(reply, known.conclusion, known.fence_ms)
-
-
-def _without_reply(known: _Settled) -> Declined:
-    """Decline where the order was sent and its reply is not to be had.
-
-    The reason is `upstream_broken`, the only one of the list that advises to look the order up. `in_flight`
-    would let the bot ask for ever, and `key_reused` would have it choose a new key and send a second order.
-    """
-    told = (
-        "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept. "
-        "The key stays spent: an order that is to be sent again needs a new one."
-    )
-    return Declined("upstream_broken", told, known.conclusion, known.fence_ms)
+            self._replies_size -= reply.size
