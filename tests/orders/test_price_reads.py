@@ -1,7 +1,7 @@
 """Which prices the gateway reads itself: each once a minute, while no bot brings what orders need."""
 
-from sealgate.orders.policy import Prices
 from sealgate.orders.price_reads import PriceReads
+from sealgate.orders.prices import Prices
 from sealgate.venues.order_terms import PriceShape
 
 SHAPE = PriceShape(("s",), ("p",), None)

@@ -7,6 +7,7 @@ idempotency  what was answered to an `Idempotency-Key`
 doubts       orders that were sent and whose end is unknown
 halts        which orders are stopped, until a person resumes them
 policy       what the orders of a bot may be
+prices       the last prices of an exchange, for policies
 price_reads  which prices the gateway reads itself for policies
 validity     timestamps, nonces and X-Gateway-Valid-Ms
 

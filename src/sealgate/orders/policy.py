@@ -1,7 +1,7 @@
-"""What the orders of a bot may be: hard limits that no fault of the bot can lift.
+"""Policies: hard limits on a bot's orders that no fault of the bot can lift.
 
-An order passes only where it was read whole and every rule of the policy says so. Amounts are decimals,
-compared exactly and by absolute value. What a policy has let pass counts for any 60 s and any 24 h.
+An order passes only if all of it was read and every rule of the policy allows it. Amounts are decimals,
+compared exactly and by absolute value. Orders that passed count within any 60 s and any 24 h.
 """
 
 import math
@@ -14,16 +14,13 @@ from typing import NamedTuple
 from sealgate.errors import Refusal
 from sealgate.http.headers import Head
 from sealgate.http.target import Target
+from sealgate.orders.prices import Prices
 from sealgate.venues.order_terms import (
     OrderShape,
     OrderTerms,
-    PriceShape,
     UnreadableError,
     read_orders,
-    read_price,
-    read_prices,
 )
-from sealgate.venues.replies import unpacked
 from sealgate.venues.routes import Auth, Route
 
 _EXACT = Context(prec=400, traps=[InvalidOperation])  # size x price has at most 160 digits
@@ -32,7 +29,7 @@ Amounts = Decimal | Mapping[str, Decimal]  # one for all symbols, or by symbol
 
 
 class PolicyError(Exception):
-    """An order that may not pass. `rule` is the setting's name, `body` or `route`; `str()` says why."""
+    """An order may not pass. `rule` is the setting's name, `body` or `route`; `str()` gives the cause."""
 
     def __init__(self, rule: str, why: str) -> None:
         super().__init__(why)
@@ -58,14 +55,14 @@ class Policy:
 
     @property
     def named_symbols(self) -> frozenset[str]:
-        """The symbols that its orders may have, as far as it names any."""
+        """The symbols that it names; empty if it allows any."""
         sizes = self.max_size if isinstance(self.max_size, Mapping) else {}
         return self.symbols or frozenset(sizes)
 
     def lacks(self, shape: OrderShape | None) -> str | None:
-        """Return the setting that cannot be judged where orders have this shape, None if all can.
+        """Return the setting that cannot be judged of orders of this shape, None if all can.
 
-        It is `route` where there is no shape.
+        It is `route` if there is no shape.
         """
         if shape is None:
             return "route"
@@ -87,10 +84,10 @@ ALWAYS = ("body", "route")  # rules that every policy has
 
 
 def is_judged(route: Route) -> bool:
-    """Ask whether a policy speaks of a route.
+    """Ask whether a policy judges the requests of a route.
 
-    It does not of reads, of cancels that the venue's file names, and of what goes unsigned, as the start of a
-    stream of reports: an exchange takes no such order, unless the file says how they are read.
+    It does not judge reads, cancels that the venue's file names, and unsigned requests, such as the start of
+    a stream of reports: no exchange accepts an unsigned order, unless the file states how to read it.
     """
     is_unsigned = route.auth in _UNSIGNED and route.order is None
     return not (route.is_read or route.is_cancel or is_unsigned)
@@ -98,71 +95,77 @@ def is_judged(route: Route) -> bool:
 
 LastPrice = Callable[[str], Decimal | None]  # of a symbol
 
+_NO_PRICE = (
+    "every order except a limit buy is valued at the last market price, but the gateway has no price of this "
+    "symbol from the last hour, or could not read the last reply with one; let a bot read the exchange's "
+    "prices through the gateway"
+)
+
 
 def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> None:
     """Raise PolicyError unless each order may pass; how many there were is for `Usage`."""
     for order in orders:
+        # 1. The symbol is on the list.
         if policy.symbols is not None and order.symbol not in policy.symbols:
             raise PolicyError("symbols", "the order's symbol is not on this list")
+
+        # 2. The size is within its maximum.
         if policy.max_size is not None:
-            _check_size(policy.max_size, order)
+            most = policy.max_size
+            if not isinstance(most, Decimal):  # quicker than to ask for a Mapping
+                if order.symbol is None or order.symbol not in most:
+                    raise PolicyError("max_size", "it has no entry for the order's symbol")
+                most = most[order.symbol]
+            if _size(order) > most:
+                raise PolicyError("max_size", f"the size is above {most:f}")
+
+        # 3. The value is within its maximum.
         if policy.max_notional is not None:
-            _check_notional(policy.max_notional, order, last_price)
+            value = _EXACT.multiply(_size(order), _highest_price(order, last_price))
+            if value > policy.max_notional:
+                raise PolicyError("max_notional", f"size x price is above {policy.max_notional:f}")
+
+        # 4. It reduces a position, if it must.
         if policy.reduce_only and not order.reduces:
             raise PolicyError("reduce_only", "the order is not marked as reduce-only")
 
 
-def _check_size(most: Amounts, order: OrderTerms) -> None:
-    if not isinstance(most, Decimal):  # quicker than to ask for a Mapping
-        if order.symbol is None or order.symbol not in most:
-            raise PolicyError("max_size", "it has no entry for the order's symbol")
-        most = most[order.symbol]
-    if _size(order) > most:
-        raise PolicyError("max_size", f"the size is above {most:f}")
-
-
-def _check_notional(most: Decimal, order: OrderTerms, last_price: LastPrice) -> None:
+def _highest_price(order: OrderTerms, last_price: LastPrice) -> Decimal:
+    """Return the price by which an order is valued. Raises PolicyError if none is known."""
+    # Only a limit buy has a highest price of its own: a sell executes at its price or above, a market order
+    # at any.
     price = order.price
-    if price is None or not order.is_capped:
-        # A sell executes at its price or higher, a market order at any.
-        last = last_price(order.symbol or "")
-        if last is None:
-            raise PolicyError("max_notional", _NO_PRICE)
-        price = last if price is None else max(price, last)
-    if _EXACT.multiply(_size(order), price) > most:
-        raise PolicyError("max_notional", f"size x price is above {most:f}")
-
-
-_NO_PRICE = (
-    "only a limit buy is measured by its own price; for all others the market's is needed, and no price of "
-    "this symbol came through the gateway within the last hour, or the last reply with one could not be "
-    "read; let a bot read the exchange's prices through the gateway"
-)
+    if price is not None and order.is_capped:
+        return price
+    if (last := last_price(order.symbol or "")) is None:
+        raise PolicyError("max_notional", _NO_PRICE)
+    return last if price is None else max(price, last)
 
 
 def _size(order: OrderTerms) -> Decimal:
-    """Return the size; without one, or with zero, some exchanges take it for all that there is."""
+    """Return the size. Raises PolicyError without one: some exchanges take none, or zero, for everything."""
     if not order.size:
         raise PolicyError("body", "the order has no size")
     return order.size
 
 
 class Passed(NamedTuple):
-    """So many orders that were sent at `at`."""
+    """`orders` orders, sent at time `at`."""
 
     at: float
     orders: int
 
 
 class _Window:
-    """How many orders passed within a span, in parts of it: those of one part count as of the latest of them.
+    """How many orders passed within a span.
 
-    So a busy bot takes bounded room, and its orders count by up to 10 s of a day too long, never too short.
+    The span has 8640 parts, and all orders of a part count as of its latest one. So a busy bot needs bounded
+    memory, and its orders count by up to 10 s of a day too long, never too short.
     """
 
     def __init__(self, span_s: float) -> None:
         self._span_s, self._part_s = span_s, span_s / 8640
-        self._parts: OrderedDict[float, list[float]] = OrderedDict()  # the latest of each part, and how many
+        self._parts: OrderedDict[float, list[float]] = OrderedDict()  # [time of the latest order, how many]
         self._total, self._latest = 0, -math.inf
 
     def count(self, now: float) -> int:
@@ -172,13 +175,13 @@ class _Window:
         return self._total
 
     def add(self, at: float, orders: int) -> None:
-        """Count orders in; those that are older than the latest count as long as that."""
+        """Count orders; those that are older than the latest are dated as that one."""
         at = max(at, self._latest)
         self._latest = at
         part = at // self._part_s
         counted = self._parts.get(part)
         if counted is None:
-            self.count(at)  # so that it forgets what is over, also where nobody asks
+            self.count(at)  # forgets what is over, even if nobody asks
             self._parts[part] = [at, orders]
         else:
             counted[0] = at
@@ -187,40 +190,40 @@ class _Window:
 
 
 class Usage:
-    """What a bot has used of its policy, and how often which rule refused it; it outlives the policy."""
+    """What a bot has used of its policy, and how often each rule refused an order; it outlives the policy."""
 
     def __init__(self) -> None:
         self._windows = {rule: _Window(span_s) for rule, span_s in _LIMITS.items()}
-        self._under_way = 0
+        self._waiting = 0
         self.refusals: Counter[str] = Counter()
 
     def count(self, policy: Policy, orders: int, now: float) -> int:
-        """Let so many orders pass, or raise PolicyError; `now` never goes back. Each passes until `ended`.
+        """Let so many orders pass until `ended`, or raise PolicyError; `now` never goes back.
 
-        Those that wait count for as long as they do: else all of many minutes could go at once.
+        Orders that wait count as well, or those of many minutes could be sent at once.
         """
         for rule, window in self._windows.items():
             most: int | None = getattr(policy, rule)
-            if most is not None and (so_far := window.count(now) + self._under_way) + orders > most:
+            if most is not None and (so_far := window.count(now) + self._waiting) + orders > most:
                 raise PolicyError(rule, f"{so_far} of {most} orders passed within {_span(rule)}")
-        self._under_way += orders
+        self._waiting += orders
         return orders
 
     def ended(self, orders: int, sent_at: float | None) -> None:
-        """Count so many as of when they were last sent; None: never, so that they count no more."""
-        self._under_way -= orders
+        """Date so many orders by when they were last sent; None: never, so that they no longer count."""
+        self._waiting -= orders
         if sent_at is not None:
             self.restore((Passed(sent_at, orders),))
 
     def restore(self, earlier: Iterable[Passed]) -> None:
-        """Count what passed, the oldest first."""
+        """Count orders that passed, the oldest first."""
         for at, orders in earlier:
             for window in self._windows.values():
                 window.add(at, orders)
 
 
 def words(policy: Policy) -> str:
-    """Say what a bot may order, in one sentence."""
+    """Return what a bot may order, in one sentence."""
     size, symbols = policy.max_size, policy.named_symbols
     may = "reduce-only orders" if policy.reduce_only else "orders"
     parts = [f"{may} in {_listed(symbols) if symbols else 'any symbol'}"]
@@ -246,121 +249,8 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-PriceRequest = tuple[str, bytes]  # target and body
-
-
-class Prices:
-    """The last prices that an exchange's replies had.
-
-    A reply is only kept, unless a later one to the same request replaces it, until an order asks for a price.
-    So reads cost nothing more, and the bots that poll prices need not be those that have a policy. A reply
-    that cannot be read takes back what its request taught before: nobody knows any more what the price is.
-    One that is older than an hour is none. `wanted` are the symbols that orders asked for, the latest last.
-    """
-
-    def __init__(self) -> None:
-        self._unread: dict[PriceRequest, tuple[PriceShape, bytes | None, bytes | None, float]] = {}
-        self._texts: dict[str, tuple[str, PriceRequest, float]] = {}  # the one seen last is the last
-        self.wanted: dict[str, None] = {}
-        self._faults: dict[PriceRequest, bool] = {}  # whether it was reported
-
-    def learn(
-        self,
-        request: PriceRequest,
-        shape: PriceShape,
-        body: bytes | None,
-        coding: bytes | None = None,
-        *,
-        now: float,
-    ) -> None:
-        """Take in a reply that says that all is well; `coding` is its Content-Encoding.
-
-        `body` is None where it was too long to be held, "" where the reply has none and so says nothing.
-        """
-        if body == b"":
-            return
-        if body is not None and len(body) > _LONGEST_PRICES:
-            body = None
-        replaced = self._unread.get(request)
-        if body is None and replaced is not None and replaced[1] is not None:
-            self.read()  # so that none that is older still takes its place
-        self._unread.pop(request, None)
-        self._unread[request] = shape, body, coding, now
-        if len(self._unread) > _MOST_UNREAD:
-            self.read()
-
-    def last(self, symbol: str, now: float) -> Decimal | None:
-        """Return the last price of a symbol for an order, None where there is none that may be trusted."""
-        if self._unread:
-            self.read()
-        if symbol not in self.wanted and len(self.wanted) >= _MOST_WANTED:
-            del self.wanted[next(iter(self.wanted))]
-        self.wanted.pop(symbol, None)
-        self.wanted[symbol] = None
-        known = self._texts.get(symbol)
-        return None if known is None or now - known[2] > _TRUSTED_S else read_price(known[0])
-
-    def is_fresh(self, symbol: str, now: float) -> bool:
-        """Ask whether a price of a symbol came within the last minute."""
-        if self._came_at(symbol) <= now - FRESH_S and self._unread:
-            self.read()
-        return self._came_at(symbol) > now - FRESH_S
-
-    def kept(self, now: float) -> dict[str, tuple[str, float]]:
-        """Return the prices that orders asked for, and how many seconds old each is, to outlive a restart."""
-        if self._unread and self.wanted:
-            self.read()
-        return {
-            symbol: (self._texts[symbol][0], now - self._texts[symbol][2])
-            for symbol in self.wanted
-            if symbol in self._texts
-        }
-
-    def restore(self, kept: Mapping[str, tuple[str, float]], now: float) -> None:
-        """Start from what was kept, before the first reply; what is damaged is never a price."""
-        for symbol, (text, age_s) in kept.items():
-            self.wanted[symbol] = None
-            self._texts[symbol] = text, _KEPT, now - max(0.0, age_s)
-
-    def _came_at(self, symbol: str) -> float:
-        known = self._texts.get(symbol)
-        return -math.inf if known is None else known[2]
-
-    def new_faults(self) -> list[str]:
-        """Return the paths of requests whose replies could not be read, each request once."""
-        new = [request for request, is_reported in self._faults.items() if not is_reported]
-        self._faults |= dict.fromkeys(new, True)
-        return [target.partition("?")[0] for target, _ in new]
-
-    def read(self) -> None:
-        """Look for prices in the replies that were only kept so far."""
-        for request, (shape, body, coding, came_at) in self._unread.items():
-            plain = None if body is None else unpacked(body, coding, _LONGEST_PRICES)
-            found = {} if plain is None or len(plain) > _LONGEST_PRICES else read_prices(shape, plain)
-            if not found:
-                self._texts = {name: one for name, one in self._texts.items() if one[1] != request}
-                if len(self._faults) < _MOST_UNREAD:
-                    self._faults.setdefault(request, False)
-            for symbol, text in found.items():
-                self._texts.pop(symbol, None)
-                self._texts[symbol] = text, request, came_at
-        self._unread.clear()
-        for symbol in list(self._texts)[:-_MOST_PRICES]:
-            del self._texts[symbol]
-
-
-_LONGEST_PRICES = 256 * 1024  # bytes, unpacked: 5,000 symbols, which take some milliseconds
-_MOST_UNREAD = 16
-_MOST_PRICES = 10_000
-_MOST_WANTED = 50  # symbols whose prices are read and kept for the orders to come
-_TRUSTED_S = 3600.0
-# The request of a price that outlived a restart: no reply takes it back, a later one replaces it.
-_KEPT = ("", b"")
-FRESH_S = 60.0
-
-
 class Guard:
-    """A bot's policy in force; `usage` and `prices` outlive it."""
+    """A bot's policy in force; its `usage` and the prices outlive it."""
 
     def __init__(self, policy: Policy, usage: Usage, prices: Prices) -> None:
         self.policy = policy
@@ -370,7 +260,7 @@ class Guard:
     def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> int | str:
         """Let a request pass, or raise Refusal `policy_refused`.
 
-        Return how many orders it has, for `Usage.ended`; why it would be refused, where the policy only
+        Return how many orders it has, for `Usage.ended`; or why it would be refused, if the policy only
         observes.
         """
         try:
@@ -390,7 +280,8 @@ class Guard:
 
 
 def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
-    if route.order is None:  # its path is said, as the log calls all that no row names `other`
+    """Return how a route's orders are read. Raises PolicyError if the policy needs more than is read."""
+    if route.order is None:  # with the path, because the log names every unknown route `other`
         raise PolicyError("route", f"the venue's file does not say how orders to {target.shown} are read")
     if (lacking := policy.lacks(route.order)) is not None:
         raise PolicyError(lacking, "the venue's file does not say where the orders of this route state it")
@@ -399,10 +290,10 @@ def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What is looked at beyond the rules of all, for the few requests that ask for it.
+    """Extra checks that only some requests need.
 
-    `prices` are to learn from its reply. `valid_ms` is how long after its head was read an order may be
-    executed, 0: as long as its timestamp says. `trade_if`: what the body must say, as the bot lacks `keys`.
+    `prices` learn from its reply. `valid_ms` is how long after its head was read an order may be executed, 0:
+    as long as its timestamp allows. `trade_if` is what the body must state, because the bot lacks `keys`.
     """
 
     guard: Guard | None = None
@@ -415,8 +306,8 @@ class Checks:
 class PolicyMemory:
     """What outlives a reload: what each bot has used of its policy, and the prices of each exchange.
 
-    `undated` is what an earlier run sent, the oldest first: the bot, the exchange's epoch second, how many.
-    It counts once the exchange's time is known: this machine's clock may be days off at a start.
+    `undated` are the orders of an earlier run, the oldest first: the bot, the exchange's epoch second, how
+    many. They count once the exchange's time is known: this machine's clock may be days off at a start.
     """
 
     undated: list[tuple[str, int, int]] = field(default_factory=list)
@@ -424,7 +315,7 @@ class PolicyMemory:
     prices: dict[str, Prices] = field(default_factory=dict)
 
     def date(self, server_now: float, now: float) -> None:
-        """Count what is undated, each as of the end of its second: too long rather than too short."""
+        """Count the undated orders, each as of the end of its second: too long rather than too short."""
         for bot, at_s, orders in self.undated:
             age_s = max(0.0, server_now - at_s - 1)
             self.usage.setdefault(bot, Usage()).restore((Passed(now - age_s, orders),))

@@ -8,7 +8,7 @@ most, and only while a price that orders need, or may need, did not come within 
 import re
 from collections.abc import Iterable, Sequence
 
-from sealgate.orders.policy import FRESH_S, Prices
+from sealgate.orders.prices import FRESH_S, Prices
 
 # Symbols are put into a target that is sent: nothing that could mean something else there.
 _SYMBOL = re.compile(r"[A-Za-z0-9._\-]{1,40}", re.ASCII)

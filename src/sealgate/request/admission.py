@@ -21,7 +21,8 @@ from sealgate.keys.bot import Bot
 from sealgate.limits.claims import LONGEST_DEADLINE_MS
 from sealgate.orders.idempotency import parse_key
 from sealgate.orders.outcome import Outcome
-from sealgate.orders.policy import Checks, Guard, PolicyMemory, Prices, is_judged
+from sealgate.orders.policy import Checks, Guard, PolicyMemory, is_judged
+from sealgate.orders.prices import Prices
 from sealgate.orders.validity import parse_valid_ms
 from sealgate.venues.order_terms import OrderShape, UnreadableError, read_orders
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable

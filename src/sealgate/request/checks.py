@@ -4,7 +4,8 @@ import structlog
 
 from sealgate.exchange.answer import Answer
 from sealgate.machine.system import System
-from sealgate.orders.policy import Checks, Prices
+from sealgate.orders.policy import Checks
+from sealgate.orders.prices import Prices
 from sealgate.orders.validity import begin_validity
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext

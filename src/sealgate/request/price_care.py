@@ -4,8 +4,8 @@ import structlog
 
 from sealgate.errors import Refusal
 from sealgate.machine.system import System
-from sealgate.orders.policy import Prices
 from sealgate.orders.price_reads import PriceReads
+from sealgate.orders.prices import Prices
 from sealgate.request.own_reads import Deliverer, ask
 from sealgate.venues.routes import Lane
 

@@ -20,7 +20,7 @@ from sealgate.orders.journal import Journal, LearnedKeeper
 from sealgate.orders.journal.file import connect
 from sealgate.orders.journal.insight import Insight, look_into
 from sealgate.orders.journal.learned import read_limits, write_limits
-from sealgate.orders.policy import Prices
+from sealgate.orders.prices import Prices
 
 LEARNED = kept_limit(20.0, 1.0)
 SUBJECT = "https://api.example.com ak-1"

@@ -15,7 +15,7 @@ from sealgate.limits.scheduler import RateScheduler
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import JournalError
 from sealgate.orders.journal.journal import Journal
-from sealgate.orders.policy import Prices
+from sealgate.orders.prices import Prices
 
 UNREAD_FIX = "nothing after an update, else check journal.file; the gateway learns them anew"
 
