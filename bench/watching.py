@@ -33,7 +33,7 @@ HEAD = ("round", "watched", "requests/s", "CPU %", "late by ms", "own work ms", 
 # The gateway with a ticker on its loop, which tells on SIGUSR1 how late it was since the last time.
 TICKING = """
 import asyncio, signal, sys, time
-from sealgate.cli import serving
+from sealgate.server import serving
 serve = serving.serve
 async def ticking(*arguments):
     loop, late, own = asyncio.get_running_loop(), [], []

@@ -101,17 +101,6 @@ async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
     await page.until("document.querySelector('#state').textContent !== 'exchange failing'")
 
 
-async def test_refusals_of_our_own_are_shown_by_bot_and_reason(station: Station, page: Page) -> None:
-    for _ in range(3):
-        reply_here = await station.ask(
-            request(b"GET", b"/v1/trade/order", b"X-Gateway-Deadline-Ms: nonsense")
-        )
-        assert reply_here.reason == "bad_request"
-    await page.until("document.querySelector('#state').textContent === 'bots refused'")
-    await page.until(says("local: 3 of 3 requests refused by the gateway (bad_request), since "))
-    assert await page.read(says("refused by the gateway: local, any request"))
-
-
 async def test_a_stranger_is_shown_with_its_address_and_program(station: Station, page: Page) -> None:
     program = b"User-Agent: evil/1 <img src=x onerror=alert(1)>"
     reply_here = await station.ask(
@@ -129,27 +118,6 @@ async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Sta
     assert await page.read(says("Nothing was sent in the last five minutes"))
     await station.ask(request())
     await page.until(f"{says('sent per second')} && !{says('Nothing was sent in the last')}")
-
-
-async def test_a_trouble_that_is_over_gives_no_orders_any_more(station: Station, page: Page) -> None:
-    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
-    await station.ask(request())
-    await page.until(says("Check that the secret belongs to this key"))
-    assert (await station.ask(request())).status == 200
-    await page.until(f"{says('Resolved at ')} && !{says('Check that the secret belongs to this key')}")
-
-
-async def test_what_the_gateway_holds_back_is_not_said_to_be_sent(station: Station) -> None:
-    async with running_feed(station) as feed, running_chromium() as page:
-        station.upstream.door.shut()
-        station.upstream.cut_all()
-        assert (await station.ask(request())).reason == "upstream_unreachable"
-        await page.open(feed.url)
-        await page.until(
-            f"{says('The exchange has been failing since')} && {says('Requests are still accepted')}"
-        )
-        feed.change, _ = STATES["halted"]
-        await page.until(f"{says('Orders are halted')} && !{says('Requests are still accepted')}")
 
 
 async def test_a_read_of_the_gateways_own_that_is_refused(
