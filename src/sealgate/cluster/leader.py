@@ -18,14 +18,14 @@ from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.venues.routes import Lane
 
-_ALL = 1 << 62  # more than there are
+_UNBOUNDED = 1 << 62  # more claims than can wait
 LISTENS_S = 0.5  # longer than members take to notice a new leader
 _LENT = 0.25  # of the smallest limit may be held as credits
-_FREELY = 256  # credits where no limit is known
+_FREELY = 256  # credits while no limit is known
 
 
 class Leader:
-    """The pacing for all. `hear` the members' notes, `advance`, then hand out `grants`."""
+    """The pacer of all gateways. It must `receive` the members' notes and `advance`; then it has `grants`."""
 
     def __init__(
         self,
@@ -42,10 +42,12 @@ class Leader:
         self.grants: dict[str, Grant] = {}
         self._opens_at = opens_at
         self._is_open = False
-        self._has_news = False  # something that may let others go
+        self._has_news = False  # after which other claims may go
         self._spent: list[tuple[float, float]] = []
-        self._held: dict[str, dict[str, Claim]] = {}  # by member and name: waiting, or let go and not over
-        self._gone: set[str] = set()  # those let go, by the claims' ids here
+        self._held: dict[
+            str, dict[str, Claim]
+        ] = {}  # by member and name: waiting, or let go and not answered
+        self._let_go: set[str] = set()  # the claims that were let go, by their ids here
         self._unused: set[str] = set()  # credits
         self._numbers = itertools.count(1)
 
@@ -73,16 +75,16 @@ class Leader:
             self._lend(member, note.wants, now)
 
     def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
-        """Let a claim of this very process go where nobody waits and there is room."""
+        """Let a claim of this very process go if none waits and there is room."""
         inner = replace(claim, id=f"{member} {claim.id}")
         if not self._opened(now) or not self.pacer.goes_at_once(inner, now):
             return False
         self._held.setdefault(member, {})[claim.id] = inner
-        self._gone.add(inner.id)
+        self._let_go.add(inner.id)
         return True
 
     def forget(self, member: str, now: float) -> None:
-        """Give up on what a member that is gone has left: what may have been sent stays counted."""
+        """Forget the claims of a member that is gone; what may have been sent stays counted."""
         self._has_news = True
         held = self._held.pop(member, {})
         for name in list(held):
@@ -90,7 +92,7 @@ class Leader:
         self.grants.pop(member, None)
 
     def members(self) -> tuple[str, ...]:
-        """Return who has written."""
+        """Return the members that have reported."""
         return tuple(self._held)
 
     def is_due(self, now: float) -> bool:
@@ -104,7 +106,7 @@ class Leader:
             return
         release = self.pacer.release(now)
         for claim in release.go:
-            self._let_go(claim)
+            self._grant_claim(claim)
         for rejection in release.rejected:
             self._reject(rejection)
         self.look_at = math.inf if release.look_again_at is None else release.look_again_at
@@ -114,7 +116,7 @@ class Leader:
         return self.grants.pop(member, Grant())
 
     def _opened(self, now: float) -> bool:
-        """Return whether all who have something to say were heard; the first time, count it."""
+        """Return whether all members were heard; the first time, count what they have sent."""
         if not self._is_open and now >= self._opens_at:
             self._is_open = True
             self.pacer.count_sent(sorted(self._spent))
@@ -127,21 +129,21 @@ class Leader:
             self.pacer.count_sent([(now, sum(cost for _, cost in spent))])
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
-        """Let it go, take it into the queue, or reject it.
+        """Let a claim go, add it to the queue, or reject it.
 
-        Those alike stay apart here: which of them go along is for the member to say, as it has their bots.
+        Claims that are alike stay apart here: the member that has their bots lets them go along.
         """
         inner = replace(claim, id=f"{member} {claim.id}", alike=None)
         if self._is_open and self.pacer.goes_at_once(inner, now):
-            self._let_go(inner)
+            self._grant_claim(inner)
         elif (rejection := self.pacer.enter(inner, now)) is not None:
             self._reject(rejection)
             return
         self._held[member][claim.id] = inner
 
-    def _let_go(self, claim: Claim) -> None:
+    def _grant_claim(self, claim: Claim) -> None:
         member, _, name = claim.id.partition(" ")
-        self._gone.add(claim.id)
+        self._let_go.add(claim.id)
         self._grant(member).go.append(name)
 
     def _reject(self, rejection: Rejection) -> None:
@@ -151,25 +153,25 @@ class Leader:
         self._grant(member).rejected.append(rejected)
 
     def _give_up(self, held: dict[str, Claim], name: str, now: float) -> None:
-        """Forget what a member had under a name, if anything: what may have been sent stays counted."""
+        """Forget the claim that a member had under a name; if it may have been sent, it stays counted."""
         claim = held.get(name)
-        if claim is not None and claim.id in self._gone and claim.id not in self._unused:
+        if claim is not None and claim.id in self._let_go and claim.id not in self._unused:
             del held[name]
-            self._gone.remove(claim.id)
+            self._let_go.remove(claim.id)
             self.pacer.answered(claim, now, LimitReply(Fate.LOST))
         else:
             self._give_back(held, name)
 
     def _give_back(self, held: dict[str, Claim], name: str) -> None:
         if (claim := held.pop(name, None)) is not None:
-            self._gone.discard(claim.id)
+            self._let_go.discard(claim.id)
             self._unused.discard(claim.id)
             self.pacer.leave(claim)
 
     def _count_sent(self, held: dict[str, Claim], name: str, at: float) -> Claim | None:
-        """Count it from when its member sent it: the ways over Redis are none of the exchange's jitter."""
+        """Count a claim from when its member sent it: the way over Redis is not the exchange's jitter."""
         claim = held.get(name)
-        if claim is None or claim.id not in self._gone:
+        if claim is None or claim.id not in self._let_go:
             return None
         self.pacer.sent(claim, at)
         self._unused.discard(claim.id)
@@ -179,7 +181,7 @@ class Leader:
         claim = self._count_sent(held, completion.name, completion.sent_at)
         if claim is not None:
             del held[completion.name]
-            self._gone.remove(claim.id)
+            self._let_go.remove(claim.id)
             self.pacer.answered(claim, completion.at, completion.reply)
 
     def _lend(self, member: str, wants: int, now: float) -> None:
@@ -191,12 +193,12 @@ class Leader:
             if not self.pacer.goes_at_once(claim, now):
                 return
             held[name] = claim
-            self._gone.add(claim.id)
+            self._let_go.add(claim.id)
             self._unused.add(claim.id)
             self._grant(member).credits.append(name)
 
     def _lendable(self) -> int:
-        """Return how many more credits one member may have: nobody gets what all the others need."""
+        """Return how many more credits one member may have, so that enough is left for all others."""
         least = min((limit.n for limit in self.pacer.limits), default=_FREELY / _LENT)
         most = _LENT * least
         return int(min(most - len(self._unused), max(1.0, most / max(1, len(self._held)))))
@@ -206,5 +208,5 @@ class Leader:
 
 
 def _unbounded(settings: PacerSettings) -> PacerSettings:
-    """Return them without a bound of the line: each member bounds its own."""
-    return replace(settings, queue=_ALL)
+    """Return settings without a bound of the queue: each member bounds its own."""
+    return replace(settings, queue=_UNBOUNDED)

@@ -1,4 +1,4 @@
-"""The estimator of one key's limits: it hears of every request, and says when the next one may go.
+"""The estimator of the limits of one key: it is told of every request, and says when the next one may go.
 
 1. A limiter refuses when it is full, so whatever its kind, one number was the same at every refusal: how
    full it was, its level.
@@ -67,9 +67,9 @@ KEPT = 6  # events that are explained together: three of reads and three of orde
 BUDGET = 3.0  # refusals that a search may cost in a row
 PER_ACCEPTED = 0.002  # of a refusal: what one accepted request adds to the budget
 NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
-FULL = 0.8  # of a limit that is believed: refused with less, it was another
-LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may stay unnoticed
-STILL = 0.02  # of the time, for which a search may stand still
+FULL = 0.8  # of a limit that is believed: a refusal with less in the window was another limit's
+LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may go unnoticed
+STILL = 0.02  # of the time, for which refused steps may stop everything
 MOST_STATED = 8  # windows that header fields may publish
 REFUTED = 3.0  # times a stated limit: no window or bucket admits more than twice its number in one window
 LIES = 2  # stated waits that contradict others, after which they are obeyed and not learned from
@@ -99,14 +99,14 @@ class LimitEstimator:
         self._observations: deque[Observation] = deque(maxlen=KEPT)
         self._event: ThrottleEvent | None = None
         self._budget = BUDGET
-        self._lies = 0
-        self._last = self._refused_at = -math.inf  # when something was sent, and when something was refused
+        self._lies = 0  # events whose stated waits contradicted each other
+        self._sent_at = self._refused_at = -math.inf  # the latest request, and the latest that was refused
         self._proves_from = -math.inf  # when a pace that holds has held for as long as the last event took
         self.accepted_in_a_row = 0  # since the last event
         self._refused_in_a_row = 0  # how often a pace was
         self._resumed_at = -math.inf  # when the last event was over
         self._recent_refusals: deque[float] = deque(maxlen=_MANY)
-        self._counts = StatedCounts()
+        self.counts = StatedCounts()
         self._refuted: deque[str] = deque(maxlen=MOST_STATED)  # names of stated limits that were exceeded
 
     def believe(self, limits: Sequence[Limit], at_a_time: int | None = None) -> None:
@@ -138,11 +138,7 @@ class LimitEstimator:
         for quota in quotas:
             if quota.window_s < math.inf:
                 self._take_published(quota)
-        self._counts.take_in(quotas, len(self._in_flight), now)
-
-    def forget_counts(self) -> None:
-        """Forget what replies stated to be left."""
-        self._counts.forget()
+        self.counts.take_in(quotas, len(self._in_flight), now)
 
     def _is_refuted(self, quota: Quota, now: float) -> bool:
         """Return whether clearly more was accepted in its window than a stated limit grants."""
@@ -155,7 +151,7 @@ class LimitEstimator:
         if any((one.most, one.window) == (quota.n / quota.window_s, quota.window_s) for one in self.limits):
             return
         published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
-        if len(published) >= MOST_STATED:  # whoever writes another window each time means none of them
+        if len(published) >= MOST_STATED:  # an exchange that states ever new windows means none of them
             published = [one for one in published if one in self._known]
         self.limits = sorted([*published, self._published(quota)], key=lambda one: one.window)
 
@@ -188,7 +184,7 @@ class LimitEstimator:
         """Return when the claim may go; infinity where that depends on a reply."""
         if self.at_a_time is not None and len(self._in_flight) >= self.at_a_time:
             return math.inf
-        at = self._counts.room_at(claim.cost, now)
+        at = self.counts.room_at(claim.cost, now)
         return max(now, at, self.room_at(claim, now, is_paced=is_paced))
 
     def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
@@ -211,12 +207,12 @@ class LimitEstimator:
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
             if is_paced:
-                at = min(at, max(now, self._last + limit.longest_s(now)))
+                at = min(at, max(now, self._sent_at + limit.longest_s(now)))
         return at
 
     def spent_s(self, now: float) -> float:
         """Return for how long nothing is left, according to a reply; 0 while another may correct it."""
-        return 0.0 if self._in_flight else self._counts.spent_s(now)
+        return 0.0 if self._in_flight else self.counts.spent_s(now)
 
     def wait_per_cost_s(self, claim: Claim, now: float) -> float:
         """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
@@ -231,8 +227,8 @@ class LimitEstimator:
         """Count a claim that is sent now; `is_paced`: others like it wait."""
         self.log.add(now, claim.cost, is_read=claim.is_read)
         self._in_flight.send(claim.id, now)
-        self._counts.send(claim.cost)
-        self._last = now
+        self.counts.send(claim.cost)
+        self._sent_at = now
         kind = 0 if claim.is_read else 1
         for limit in self.limits:
             cost = claim.cost * limit.weights[kind]
@@ -299,9 +295,9 @@ class LimitEstimator:
         if self._event is None or self._event.lost == 1:  # of a volley two count
             self._recent_refusals.append(sent_at)
         if self._event is None:
-            # The first of all is nobody's fault, and costs half.
+            # The very first refusal could not be avoided, and costs half.
             self._budget = max(self._budget - (1.0 if self.limits else 0.5), 0.0)
-            # Before the jitter is known, any that was sent in ignorance of the pause may have come first.
+            # While the jitter is unknown, any request sent before the pause may have arrived first.
             mixed_until = sent_at + jitter_s if self._trips.is_known else paused_until
             tried = next((one.tried for one in self.limits if one.tried is not None), None)
             self._event = ThrottleEvent(sent_at, mixed_until, is_read=claim.is_read, tried=tried)
@@ -326,7 +322,7 @@ class LimitEstimator:
         self._proves_from = 2 * event.resumed_at - event.refused_at
         self._remember(event, before)
         drain_s = 0.0
-        if before is not None and before.most < math.inf:  # somebody else uses a published limit
+        if before is not None and before.most < math.inf:
             before.fall(self._fullness(before, event), now)
         elif not published:
             window = before.window if before else None
@@ -376,7 +372,7 @@ class LimitEstimator:
         if before and has_rested and self.accepted_in_a_row > min(1 / PER_ACCEPTED, 2 * before.n):
             self._refused_in_a_row = 0
         was, drain_s = self.limits, 0.0
-        # Of a class that was not refused of late, what is believed stays.
+        # A class that was not refused of late keeps its limits.
         is_apart = any(one.weights in (READS, OTHERS) for one in found)
         weights = {one.weights for one in found}
         self.limits = [one for one in was if is_apart and one.scope and one.weights not in weights]
@@ -384,7 +380,7 @@ class LimitEstimator:
             rate = max(one.n / one.window, 1e-4)
             same = [limit for limit in was if limit.weights == one.weights]
             old = min(same, key=lambda limit: abs(math.log(limit.window / one.window)), default=None)
-            # So few may have been all of a burst, or all at a time.
+            # So few requests may have been a whole burst, or all that are allowed at a time.
             is_all = len(self._observations) == 1 and one.n <= max(FEW, event.in_flight + 1)
             high = math.inf if is_all else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
@@ -413,14 +409,15 @@ class LimitEstimator:
     def _search(self, limit: Limit, now: float) -> None:
         """Judge the step that was tried, and begin the next one if the budget allows it."""
         tally = self._tally(limit)
-        went = tally.count(limit.since) / max(now - limit.since, 1e-3)
+        rate = tally.count(limit.since) / max(now - limit.since, 1e-3)
         has_reads = limit.weights[0] and self.log.reads.count(limit.since)
-        # As long as the limiter stood still before, a pace may hold that is too high: that may be its window.
-        limit.is_held = limit.is_held or (went >= 0.9 * limit.low and now >= self._proves_from)
+        # 1. A pace held if nearly all of it was sent, for longer than the limiter stood still before: until
+        #    then a pace that is too high may hold as well.
+        limit.is_held = limit.is_held or (rate >= 0.9 * limit.low and now >= self._proves_from)
+        # 2. What was accepted is allowed, and so is all that was in the window at once.
         if limit.tried is not None:
-            is_taken = went >= limit.low + 0.4 * (limit.tried - limit.low)
-            # What was accepted is allowed, and so is all that was in the window at once.
-            held = limit.tried if is_taken else max(went, limit.fullest / limit.window)
+            is_sent = rate >= limit.low + 0.4 * (limit.tried - limit.low)
+            held = limit.tried if is_sent else max(rate, limit.fullest / limit.window)
             if held > limit.low:
                 self._refused_in_a_row = 0
                 up = limit.rise(held)
@@ -429,13 +426,15 @@ class LimitEstimator:
             limit.tried, limit.last_turn = None, now
         limit.since = now
         limit.next_at = now + limit.hold_s(1.0)
+        # 3. No step begins beyond a published rate, after many refusals of late, or beyond the budget.
         recent = self._recent_refusals
         if limit.low >= limit.most / 1.001 or (len(recent) == _MANY and now - recent[0] < AGAIN_S):
             return
         if self._budget < self._step_cost(limit):
             return
+        # 4. Once the bounds have met, which in a long window they have when a step is less than a request,
+        #    the next step goes beyond them, after a rest.
         room = limit.high / limit.low
-        # In a window that is long enough to be full for long, a step of less than a request is none.
         if room < max(NEAR, 1 + 1 / limit.n if limit.window > SHORT_S else 0.0):
             limit.high = math.inf
             limit.next_at = now + max(limit.rest_s, limit.tried_within_s(2 * limit.window))

@@ -1,13 +1,13 @@
 """Refusals by a firewall in front of the exchange: whose requests pause, and when the address is shut out.
 
-Its page does not say whether it refuses one request for what is in it, or this address. There are three
+Its page does not tell whether it refuses one request for its contents, or this IP address. There are three
 cases:
 
 1. A first refusal is about the request: that bot's requests to that route pause, each time for twice as long.
-2. The next refusal is the same bot's, on whatever route: the same, as one bot must not stop the others. From
+2. The next refusal is the same bot's, on any route: the same, because one bot must not stop the others. From
    its fourth route on, if none passed, all of its requests pause as well, so that ever new paths are slowed.
-3. It is another's, and nothing was accepted since the first was sent: the address is shut out. The gateway's
-   own request for the time counts as another's, so that this shows at a single bot, too.
+3. It is another bot's, and nothing was accepted since the first was sent: the address is shut out. The
+   gateway's own request for the time counts as another bot's, so that one bot is enough to find this out.
 """
 
 from dataclasses import dataclass
@@ -28,29 +28,29 @@ class RoutePause:
 
 
 class Firewall:
-    """What is known of it. `_suspect` is whose request was refused first, and when it was sent."""
+    """The pauses after its refusals."""
 
     def __init__(self) -> None:
         self._pauses: dict[tuple[str, str], RoutePause] = {}
-        self._suspect: tuple[str, float] | None = None
+        self._suspect: tuple[str, float] | None = None  # the bot refused first, and when it had sent
 
     @property
     def is_alert(self) -> bool:
-        """Whether it has refused something since it last let all pass; otherwise there is nothing to ask."""
+        """Whether it has refused a request of late; if not, nothing else need be asked."""
         return self._suspect is not None or bool(self._pauses)
 
     def paused_until(self, bot: str, route: str) -> float:
-        """Return until when a bot's requests to a route pause, 0 where they do not."""
+        """Return until when a bot's requests to a route pause, 0 if they do not."""
         pauses = (self._pauses.get((bot, one)) for one in (route, _ALL))
         return max((pause.until for pause in pauses if pause is not None), default=0.0)
 
     def pauses_all(self, bot: str, now: float) -> bool:
-        """Ask whether all requests of a bot pause, not those to one route alone."""
+        """Return whether all requests of a bot pause, and not only those to one route."""
         pause = self._pauses.get((bot, _ALL))
         return pause is not None and now < pause.until
 
     def refused(self, bot: str, route: str, sent_at: float, now: float) -> bool:
-        """Take in a refusal of what was sent then; return whether the address is shut out."""
+        """Take in that a request sent at `sent_at` was refused; return whether the address is shut out."""
         self._pauses = {key: one for key, one in self._pauses.items() if now - one.until < _FORGOTTEN_S}
         if len(self._pauses) >= _MOST:
             del self._pauses[next(iter(self._pauses))]
@@ -63,12 +63,12 @@ class Firewall:
 
     def _pause(self, bot: str, route: str, now: float) -> None:
         before = self._pauses.get((bot, route))
-        if before is None or now >= before.until:  # else it was under way when the pause began
+        if before is None or now >= before.until:  # otherwise it was under way when the pause began
             length_s = FIRST_S if before is None else min(2 * before.length_s, LONGEST_S)
             self._pauses[bot, route] = RoutePause(now + length_s, length_s)
 
     def accepted(self, bot: str, route: str, sent_at: float) -> None:
-        """Take in that a request sent then passed the firewall."""
+        """Take in that a request that was sent at `sent_at` passed the firewall."""
         for one in (route, _ALL):
             self._pauses.pop((bot, one), None)
         if self._suspect is not None and sent_at > self._suspect[1]:

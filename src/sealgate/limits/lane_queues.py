@@ -1,8 +1,8 @@
 """The queues of one lane: the claims of each bot in order, and the bots by tag.
 
 Claims that are alike go as one, so they cost as much as one: in the lane, and among those of one bot.
-The heap may hold a bot with an old tag, or one that waits no longer: tags only grow, so such an entry comes
-up too early and is put right then.
+The heap may hold a bot with an old tag, or one without claims: tags only grow, so such an entry comes up too
+early, and is corrected then.
 """
 
 import heapq
@@ -16,14 +16,14 @@ from sealgate.venues.routes import Lane
 
 
 class Tags:
-    """What each bot was served, divided by its weight; `served` is the highest that was reached in turn."""
+    """The cost that was sent for each bot, divided by its weight; `served` is the highest reached in turn."""
 
     def __init__(self) -> None:
         self.of: defaultdict[str, float] = defaultdict(float)
         self.served = 0.0
 
     def charge(self, claim: Claim) -> None:
-        """Count a claim that goes; `served` is the virtual time: who was alone owes nothing to later ones."""
+        """Count a claim that goes. `served` is the virtual time: a bot that was alone owes nothing later."""
         self.served = max(self.served, self.of[claim.bot])
         self.of[claim.bot] += claim.cost / claim.weight
 
@@ -45,7 +45,7 @@ class LaneQueues:
         return bool(self._queues)
 
     def add(self, claim: Claim) -> None:
-        """Take in a claim: behind its bot's others, or before them when it was refused once."""
+        """Add a claim behind its bot's others, or before them if it was refused once."""
         queue = self._queues.get(claim.bot)
         if queue is None:
             tag = self._tags.of[claim.bot] = self.tag_of(claim.bot)
@@ -61,9 +61,9 @@ class LaneQueues:
         self._serials[claim.bot][claim.serial] += 1
 
     def tag_of(self, bot: str) -> float:
-        """Return a bot's tag; one that comes back saved up nothing, and is not behind those that wait here.
+        """Return a bot's tag. A bot that returns saved up nothing, but is not behind those that wait here.
 
-        The highest tag may be of a lane that had its tenth before its turn, which is no one else's debt.
+        `served` may be higher than all tags here, by a lane that went before its rank.
         """
         tag = self._tags.of[bot]
         if bot in self._queues:
@@ -72,9 +72,9 @@ class LaneQueues:
         return max(tag, min(served, self._tags.of[self._first().bot]) if self._queues else served)
 
     def head(self, busy: Collection[str] = ()) -> Claim:
-        """Return the first claim of the bot with the lowest tag; somebody must wait.
+        """Return the first claim of the bot with the lowest tag; the lane must not be empty.
 
-        One of a `busy` serial, which waits for a reply, keeps none of another from going before it.
+        A claim of a `busy` serial, which waits for a reply, lets the others go before it.
         """
         first = self._first()
         return next(self._free(busy), first) if first.serial in busy else first
@@ -97,7 +97,7 @@ class LaneQueues:
                 return next(iter(self._queues[bot].values()))
 
     def remove(self, claim: Claim) -> None:
-        """Take out a claim."""
+        """Remove a claim."""
         queue = self._queues[claim.bot]
         del queue[claim.id]
         self._costs[claim.bot] -= self._cost_of_one_more(claim.bot, claim, -1)
@@ -110,7 +110,7 @@ class LaneQueues:
             del self._queues[claim.bot], self._costs[claim.bot], self._serials[claim.bot]
 
     def _cost_of_one_more(self, bot: str | None, claim: Claim, more: int) -> float:
-        """Count one more, or one less, of those alike; return the cost that comes or goes with it."""
+        """Count one claim more, or one less, of those alike; return the cost that this adds or removes."""
         if claim.alike is None:
             return claim.cost
         place = bot, claim.alike
@@ -125,10 +125,10 @@ class LaneQueues:
         return self._costs.get(bot, 0.0)
 
     def cost_before(self, claim: Claim, tag: float, orders: "LaneQueues | None" = None) -> float:
-        """Return the cost of all here that goes before a claim that waits or enters now, by its bot's tag.
+        """Return the cost in this lane that goes before a claim that waits or enters now; its bot has `tag`.
 
-        Its bot's earlier claims do, and as many of each other bot's as have a lower tag when its turn comes.
-        Cancels leave tags as they are; `orders` that go before all of this lane raise them, too.
+        Its bot's earlier claims do, and of every other bot as many as have a lower tag when its turn comes.
+        Cancels do not raise tags; `orders`, which go before this whole lane, do.
         """
         before = self._cost_of_earlier(claim)
         costs_share = claim.lane is not Lane.CANCEL

@@ -1,4 +1,4 @@
-"""What a reply says about the limit, as the pacer takes it."""
+"""What a reply states about the limit, in the form that the pacer takes."""
 
 import math
 import re
@@ -18,13 +18,13 @@ _ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
 def parse_retry_after(value: str | None, server_now: float) -> float | None:
-    """Return the seconds to wait, None where nothing usable is said.
+    """Return the seconds to wait, None if nothing usable is stated.
 
     `server_now` is the server's time in epoch seconds, because a date is by the server's clock.
 
-    What it says is never shortened: of several lines the longest wait counts. What it cannot mean (negative,
-    not a number, a date in the past, more than a year, as where the time of day stands in the place of a
-    wait) counts as absent, so that the backoff decides.
+    A wait is never shortened: of several lines the longest counts. A line that cannot be meant (negative, not
+    a number, a date in the past, or more than a year, such as a time of day in place of a wait) counts as
+    absent, so that the backoff decides.
     """
     if value is None:
         return None
@@ -42,9 +42,9 @@ def _wait_s(line: str, server_now: float) -> float | None:
 def counted(
     counters: Iterable[Counter], fields: Iterable[tuple[bytes, bytes]], server_now: float
 ) -> tuple[Quota, ...]:
-    """Return what a venue's counters in a reply's raw fields say is left, and until when.
+    """Return what is left, and until when, by a venue's counters in a reply's raw fields.
 
-    Where they do not say when the count begins anew, it does so at whole multiples of its window.
+    A count that states no reset begins anew at whole multiples of its window.
     """
     of_whole_limit = [counter for counter in counters if not counter.per_route]
     if not of_whole_limit:
@@ -88,30 +88,29 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     fields: Iterable[tuple[bytes, bytes]] = (),
     error_s: float = 0.0,
 ) -> LimitReply:
-    """Read what a reply and its fields tell of the limit (`ReplyHead.limit_fields`); `counts` are `counted`.
+    """Return what a reply states of the limit, in its fields (`ReplyHead.limit_fields`) and its `counts`.
 
-    `server_now` returns epoch seconds by the server's clock, true to `error_s`; it is asked only where a
+    `server_now` returns epoch seconds by the server's clock, accurate to `error_s`; it is called only if a
     field needs it. `fields` are all of the reply, raw.
-
-    `Retry-After` counts on a refusal for the limit alone: on others (301, 503) it does not speak of it. The
-    exchange may also state the wait in its words, or in a header that the verdict's rule names. The longest
-    counts; if none is stated, what its documents ask for.
     """
     if not told and not verdict.is_limited:
         return LimitReply(Fate.ACCEPTED, quotas=counts) if counts else _ACCEPTED
     now = server_now()
     quotas = (*parse_quota_fields(told, now), *counts)
+    # 1. `Retry-After` on other replies (301, 503) does not concern the limit.
     if not verdict.is_limited:
         return LimitReply(Fate.ACCEPTED, quotas=quotas)
+    # 2. The exchange may state the wait in `Retry-After`, in its words, or in a header that the rule names.
+    #    A moment that is not in the future states none: exchanges also write "now" if nothing is exceeded.
     stated, documented_s = told.get("retry-after"), verdict.wait.documented_s
     resolution_s = 0.0 if stated is not None and "." in stated else 1.0
     until = stated_time(verdict.found.get("until", ""))
     in_header = _moment_s(verdict.wait, {name.lower(): value for name, value in fields}, now)
     ends = (None if until is None else until - now, in_header)
-    # Exchanges also write "now" where nothing is exceeded: that states no wait.
     waits = [end_s + error_s for end_s in ends if end_s is not None and 0 < end_s <= LONGEST_S]
     if (retry_after_s := parse_retry_after(stated, now)) is not None:
         waits.append(retry_after_s)
+    # 3. The longest counts; if none is stated, the wait that the exchange's documents ask for.
     wait_s = max(waits, default=None)
     is_documented = not wait_s and documented_s is not None
     wait_s = documented_s if is_documented else wait_s
@@ -120,7 +119,7 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
 
 
 def _moment_s(rule: WaitRule, texts: Mapping[bytes, bytes], now: float) -> float | None:
-    """Return how far the moment is away that the header of a rule states, None if it states none."""
+    """Return in how many seconds the moment in the header of a rule is, None if the header states none."""
     number = _number(texts, rule.header)
     if number is None:
         return None

@@ -66,7 +66,7 @@ class Pacer:
         if (settings.known, settings.headers) != (self.settings.known, self.settings.headers):
             self._estimator.publish(settings.known)
         if not settings.headers:
-            self._estimator.forget_counts()
+            self._estimator.counts.forget()
         self.settings = settings
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""Where requests wait for their turn."""
+"""Where the tasks of requests wait for their turn."""
 
 import asyncio
 import math
@@ -56,9 +56,9 @@ class Sharing(Protocol):
 
 
 class Shared:
-    """What one attempt brings to all that go along with it. It ends once; nothing came of it until then.
+    """The attempt of one claim, for all claims that go along with it. It ends once.
 
-    `request_id` is that of the request that was sent. `is_too_large`: its reply cannot be handed round.
+    `request_id` is that of the request that was sent. `is_too_large`: its reply cannot be shared.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -70,17 +70,17 @@ class Shared:
 
     @property
     def came_to_nothing(self) -> bool:
-        """Whether it is over without an attempt that others may have."""
+        """Whether it is over without an attempt that others may share."""
         return self._over.is_set() and self.attempt is None
 
     def end(self, attempt: object = None) -> None:
-        """Let all have it; without an attempt, each has to be sent after all."""
+        """Let all share the attempt; without one, each claim must be sent after all."""
         if not self._over.is_set():
             self.attempt = attempt
             self._over.set()
 
     async def wait(self) -> object:
-        """Return the attempt, None where nothing came of it."""
+        """Return the attempt once it is over, None if there is none to share."""
         await self._over.wait()
         return self.attempt
 
@@ -88,8 +88,8 @@ class Shared:
 class Permit:
     """A claim that was let go. Leaving its block gives the permit back, or counts it as lost if it was used.
 
-    Call `goes` when the first byte is about to go out. `has_waited` says whether anything was waited for
-    since the pacer let it go, at `began`. `shared` is what others wait for that go along, if any do.
+    Call `goes` when the first byte is about to leave. `has_waited`: something was waited for since the pacer
+    let the claim go, at `began`. `shared` is set if other claims go along.
     """
 
     def __init__(self, scheduler: "RateScheduler", claim: Claim, began: float) -> None:
@@ -102,27 +102,27 @@ class Permit:
         self._is_used = False
 
     def share(self) -> Shared:
-        """Return what others may wait for from now on."""
+        """Return the attempt that others may share from now on."""
         if self.shared is None:
             self.shared = Shared(self._claim)
         return self.shared
 
     def goes(self, now: float) -> None:
-        """Report that the first byte goes out now, on the host's clock."""
+        """Report that the first byte leaves now, on the host's clock."""
         self._is_used = True
         self._scheduler.goes(self._claim, now if self.has_waited else self._began)
 
     def is_paused(self, now: float) -> bool:
-        """Ask whether a pause has begun since, so that nothing may be sent at this moment."""
+        """Return whether a pause has begun since, so that nothing may be sent now."""
         return self._scheduler.is_paused(now)
 
     @property
     def paused_until(self) -> float:
-        """The end of the last pause where the claim waited."""
+        """The end of the last pause, minus infinity if there was none."""
         return self._scheduler.paused_until
 
     def answered(self, reply: LimitReply, now: float) -> None:
-        """Report how it ended."""
+        """Report the reply to the claim."""
         self._is_answered = True
         self._scheduler.answered(self._claim, reply, now)
 
@@ -141,24 +141,23 @@ class Permit:
 
 
 class RateScheduler:
-    """The line of one key. `sharing` is set where other gateways use the key, too.
+    """Obeys one pacer. `sharing` is set if other gateways share its limit.
 
-    The pacer decides and this obeys: it keeps a future for each claim in line, and one timer for when the
-    pacer wants to be asked again.
+    It keeps a future for each waiting claim, and one timer for when the pacer is to be asked again.
     """
 
     def __init__(self, pacer: Pacer, system: System) -> None:
         self._pacer = pacer
         self._system = system
         self.sharing: Sharing | None = None
-        self.on_pause: Callable[[], None] | None = None  # called when one begins that is to be remembered
-        self.reopens_at = -math.inf  # when the latest pause ends that was long
+        self.on_pause: Callable[[], None] | None = None  # called when a pause begins that is to be remembered
+        self.reopens_at = -math.inf  # the end of the latest long pause
         self._waiting: dict[str, asyncio.Future[Shared | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
+        self._timer_at = 0.0  # when to ask; the timer goes off earlier if that is far away
 
     def adopt(self, settings: PacerSettings) -> None:
-        """Go by other settings from now on; who waits goes on waiting here."""
+        """Go by other settings from now on; waiting requests keep their places."""
         self._pacer.adopt(settings)
         if self.sharing is not None:
             self.sharing.adopt(settings)
@@ -173,9 +172,9 @@ class RateScheduler:
         return Permit(self, claim, now)
 
     async def pass_through(self, claim: Claim) -> Permit | Shared:
-        """Return the claim's permit, when it has come: it stands in line. Else what it goes along with.
+        """Wait in the queue; return the claim's permit, or the attempt that it shares with another claim.
 
-        Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
+        Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the queue.
         """
         rejection = self._pacer.enter(claim, self._system.now())
         if rejection is not None:
@@ -198,18 +197,18 @@ class RateScheduler:
         return permit
 
     def goes(self, claim: Claim, now: float) -> None:
-        """Let the pacer know when a claim is really sent."""
+        """Tell the pacer that the first byte of a claim leaves."""
         self._pacer.sent(claim, now)
         if self.sharing is not None:
             self.sharing.changed()
 
     def leave(self, claim: Claim) -> None:
-        """Take a claim out of the line, or its permit back: nothing of it was sent."""
+        """Remove a claim from the queue, or take back its permit: nothing of it was sent."""
         self._pacer.leave(claim)
         self.go_on()
 
     def answered(self, claim: Claim, reply: LimitReply, now: float | None = None) -> None:
-        """Let the pacer learn from how a permit ended; `now` is a reading just made."""
+        """Let the pacer learn from the reply to a claim; `now` is a reading just made."""
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED
             log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.words or None, fix=fix)
@@ -268,16 +267,16 @@ class RateScheduler:
         self.go_on()
 
     def is_paused(self, now: float) -> bool:
-        """Ask whether nothing may be sent at this moment."""
+        """Return whether nothing may be sent now."""
         return self._pacer.is_paused(now)
 
     @property
     def paused_until(self) -> float:
-        """The end of the last pause, minus infinity where there was none."""
+        """The end of the last pause, minus infinity if there was none."""
         return self._pacer.paused_until
 
     def hold(self, until: float) -> None:
-        """Send nothing before `until`, then one request alone: the pause was met elsewhere."""
+        """Send nothing before `until`, then one request alone: the pause was met elsewhere or earlier."""
         if until > self.paused_until:
             self._pacer.hold(until)
             self._note_pause(self._system.now())
@@ -290,13 +289,13 @@ class RateScheduler:
             raise _refusal(rejection)
 
     def snapshot(self) -> Snapshot:
-        """Return what was learned of the limit, and what is left of a pause, to be kept over a restart."""
+        """Return the learned limits, and what is left of a pause, to be kept over a restart."""
         now = self._system.now()
         limits = self._pacer.limits if self.sharing is None else self.sharing.limits()
         return [*memory.snapshot(limits, now), *memory.paused(self.paused_until - now)]
 
     def restore(self, kept: Snapshot) -> None:
-        """Start from what was kept; before the first request."""
+        """Start from a snapshot, before the first request."""
         now = self._system.now()
         self._pacer.restore(kept, now)
         if self.sharing is not None:
@@ -306,7 +305,7 @@ class RateScheduler:
             self.hold(now + left_s)
 
     def status(self) -> PacerStatus:
-        """Return what waits here, until when, what was learned of the limit, and who shares it."""
+        """Return what waits, the pause, the limits, and how they are shared."""
         now = self._system.now()
         status = self._pacer.status(now)
         return status if self.sharing is None else self.sharing.shown(status, now)
@@ -314,7 +313,7 @@ class RateScheduler:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """All places at which the requests to one exchange wait: those of its keys, and that of open requests."""
+    """All schedulers of one exchange: those of its keys, and that of open requests."""
 
     of_keys: frozenset[RateScheduler]
     of_open: RateScheduler
@@ -322,11 +321,11 @@ class Gates:
 
     @property
     def schedulers(self) -> set[RateScheduler]:
-        """All of them, each once: keys of one subject share theirs, and open requests may, too."""
+        """All of them, each once: keys of one subject share one, and so may open requests."""
         return {*self.of_keys, self.of_open}
 
     def hold(self, until: float) -> None:
-        """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
+        """Send nothing at all before `until`: the exchange has shut out this IP address."""
         for scheduler in self.schedulers:
             scheduler.hold(until)
 
@@ -353,17 +352,17 @@ class Gates:
 
     @property
     def shut_until(self) -> float:
-        """When the first key may be used again: until then nobody can sign, so nobody needs the time."""
+        """When the first key may be used again: until then nothing is signed, so the time is not needed."""
         return min((scheduler.paused_until for scheduler in self.of_keys), default=-math.inf)
 
     @property
     def reopened_at(self) -> float:
-        """When the first key may be used again after a long pause of all."""
+        """When the first key may be used again, if all had a long pause."""
         return min((scheduler.reopens_at for scheduler in self.of_keys), default=-math.inf)
 
 
 def _give_up(claim: Claim, shared: Shared | None) -> None:
-    """Let those that go along with a claim know that it was not sent."""
+    """Tell the claims that go along with this one that it was not sent."""
     if shared is not None and shared.claim is claim:
         shared.end()
 

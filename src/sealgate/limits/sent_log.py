@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from enum import IntEnum
 
 _PRUNE_EVERY = 10_000  # entries; forgetting moves all of them, so it is done rarely
-_MOST = 250_000  # entries, 8 MB: where more is sent within the horizon, no limit is learned from it
+_MOST = 250_000  # entries, 8 MB: if more is sent within the horizon, the oldest is forgotten
 _MOST_PUBLISHED = 1_000_000  # entries, 32 MB, which a published limit may take
 
 
@@ -58,7 +58,7 @@ class SentLog:
         self._most = max(self._most, min(int(n) + 1, _MOST_PUBLISHED))
 
     def add(self, at: float, cost: float, *, is_read: bool = False) -> None:
-        """Take in what was sent at `at`: now, or a moment ago, which is cheap as it is near the end."""
+        """Add what was sent at `at`: now, or a moment ago, which is cheap because it is near the end."""
         times = self._times
         if len(times) >= self._prune_at:
             self._prune(at)
@@ -80,7 +80,7 @@ class SentLog:
         unchanged.insert(index, unchanged[index])
 
     def remove(self, at: float, cost: float, *, is_read: bool = False) -> bool:
-        """Take back what did not count; it is near the end, so this is cheap. Say whether it was there."""
+        """Remove what did not count; it is near the end, so this is cheap. Return whether it was there."""
         own = (self.reads if is_read else self.others).totals
         index = bisect_left(self._times, at)
         while index < len(self._times) and self._times[index] == at:
