@@ -61,12 +61,6 @@ def parse(line: str) -> None:
     command.make_context(line, words)
 
 
-@pytest.mark.parametrize("line", ["sealgate chekc", "sealgate check --ofline", "sealgate config"])
-def test_the_search_for_a_wrong_command_line_can_fail(line: str) -> None:
-    with pytest.raises((click.UsageError, ValueError, IndexError)):
-        parse(line)
-
-
 @pytest.mark.parametrize("block", blocks(*SHELL))
 def test_a_shell_can_read_it(block: Fence) -> None:
     subprocess.run(["sh", "-n"], input=block.text, text=True, check=True)

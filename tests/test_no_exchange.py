@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-
 import sealgate
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names
 from sealgate.venues.venue import Venue
@@ -66,20 +64,3 @@ def told(source: str) -> list[str]:
 def test_no_exchange_is_named() -> None:
     found = {str(file.relative_to(ROOT)): told(file.read_text("utf-8")) for file in SOURCES}
     assert {name: texts for name, texts in found.items() if texts} == {}
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        'name = "okx"',
-        'header = b"X-Service-Signature"',
-        'f"{base}/v1/trade/{rest}"',
-        'said = "Invalid API key"',
-    ],
-)
-def test_the_rule_can_fail(source: str) -> None:
-    assert len(told(source)) == 1
-
-
-def test_docstrings_may_give_examples() -> None:
-    assert told('"""As in /v1/trade."""\ndef f():\n    """Say X-SERVICE-APIKEY."""\n') == []

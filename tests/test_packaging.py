@@ -47,13 +47,6 @@ def test_a_lock_names_no_index(lock: Path) -> None:
     assert _INDEX.findall(lock.read_text()) == []
 
 
-@pytest.mark.parametrize(
-    "line", ["--index-url https://x/simple", "-i x", "-f wheels", "--find-links x", "a @ https://x/a.whl"]
-)
-def test_the_search_for_an_index_can_fail(line: str) -> None:
-    assert _INDEX.search(f"a==1 \\\n    --hash=sha256:0\n{line}\n")
-
-
 INSTALLING = [
     "scripts/venv",
     "scripts/release",
@@ -167,12 +160,6 @@ def test_for_development_the_sources_are_installed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lock", [BASE, COMPILE], ids=lambda lock: lock.name)
 def test_the_development_lock_holds_the_others(lock: Path) -> None:
     assert pins(lock).items() <= pins(DEV).items()
-
-
-@pytest.mark.parametrize("file", INSTALLING)
-def test_nobody_wants_the_newest_pip(file: str) -> None:
-    """Those before 26 do not take the hashes of a constraint, and Python's own are older."""
-    assert not re.search(r"--constraint|pip install .* -c ", (ROOT / file).read_text().replace("\\\n", " "))
 
 
 def test_what_the_project_needs_is_locked() -> None:

@@ -1,6 +1,7 @@
+"""Findings: which counts, and how they read."""
+
 import pytest
 
-from sealgate.keys.watch import Debounce
 from sealgate.machine.findings import (
     Cause,
     Finding,
@@ -11,6 +12,7 @@ from sealgate.machine.findings import (
     fail,
     ok,
     program_named,
+    sentence,
     span,
     warn,
     worst,
@@ -93,31 +95,6 @@ def test_a_span_in_words(seconds: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "told"),
-    [
-        ("aaa", [False, False, False]),
-        ("abb", [False, False, True]),
-        ("abbb", [False, False, True, False]),
-        ("abab", [False, False, False, False]),
-        ("abcc", [False, False, False, True]),
-        ("abbaa", [False, False, True, False, True]),
-        ("baaa", [False, False, False, False]),
-    ],
-)
-def test_when_a_change_is_told(seen: str, told: list[bool]) -> None:
-    debounce = Debounce("a")
-    assert [debounce.is_settled(state) for state in seen] == told
-
-
-def test_what_was_acted_on_is_not_told_again() -> None:
-    debounce = Debounce("a")
-    debounce.is_settled("b")
-    debounce.accept("b")
-    assert not debounce.is_settled("b")
-    assert not debounce.is_settled("b")
-
-
-@pytest.mark.parametrize(
     ("sent", "shown"),
     [
         (b"curl/8.5.0", "curl/8.5.0"),
@@ -130,3 +107,11 @@ def test_what_was_acted_on_is_not_told_again() -> None:
 )
 def test_a_program_is_named_in_a_short_line_that_no_terminal_acts_on(sent: bytes, shown: str) -> None:
     assert program_named(sent) == shown
+
+
+def test_an_advice_is_a_sentence() -> None:
+    assert sentence("look at the log") == "Look at the log."
+
+
+def test_a_warning_and_a_failure_by_itself_need_no_cause() -> None:
+    assert warn("a", "b").level is Level.WARN

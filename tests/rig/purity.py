@@ -9,7 +9,7 @@ all others are *pure*: values and `now` in, values out. What is imported for typ
 
 import ast
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -48,15 +48,18 @@ def module_of(file: Path, root: Path = ROOT, package: str = "sealgate.") -> str:
     return (package + ".".join(file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def imports(source: str, *, for_types: bool = True) -> Iterator[str]:
-    """Yield each name that a source imports, wherever the statement stands, as `module.name`."""
+@cache
+def imports(source: str, *, for_types: bool = True) -> Sequence[str]:
+    """Return each name that a source imports, wherever the statement stands, as `module.name`."""
     tree = ast.parse(source)
     skipped = set() if for_types else set(_for_types_alone(tree))
+    found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and node not in skipped:
             assert not getattr(node, "level", 0), "relative imports hide the direction"
             prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            yield from (f"{prefix}{alias.name}" for alias in node.names)
+            found += (f"{prefix}{alias.name}" for alias in node.names)
+    return found
 
 
 def _for_types_alone(tree: ast.Module) -> Iterator[ast.AST]:
@@ -67,7 +70,7 @@ def _for_types_alone(tree: ast.Module) -> Iterator[ast.AST]:
 
 def shell_modules(modules: Mapping[str, str], outside: Container[str] = OUTSIDE) -> set[str]:
     """Return the shell modules among these sources by name."""
-    imported = {name: list(imports(source, for_types=False)) for name, source in modules.items()}
+    imported = {name: imports(source, for_types=False) for name, source in modules.items()}
     shell = {name for name, names in imported.items() if any(_reaches(one, outside) for one in names)}
     while True:
         more = {name for name, names in imported.items() if any(_is_in(one, shell) for one in names)} - shell
