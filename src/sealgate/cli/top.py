@@ -69,7 +69,7 @@ def command(  # noqa: PLR0913 - its options
 
 
 def _given(admin: str) -> tuple["Address", str]:
-    """Return an address that was given, so that no configuration is needed."""
+    """Return the address of `--admin`, and its host name."""
     from sealgate.config.addresses import parse_address
 
     try:
@@ -84,7 +84,7 @@ def _inspected(
     inspector: "Inspector",
     ask: Callable[[], list[dict[str, Any]]],
 ) -> Generator[dict[str, Any], None, None]:
-    """Yield each picture, with the inspector's rows as new as it wants them."""
+    """Yield each picture; while the inspector is open, refresh its rows before."""
     with closing(stream):
         for picture in stream:
             if inspector.wants_rows:
@@ -109,7 +109,7 @@ def _show(stream: Iterator[dict[str, Any]], inspector: "Inspector", *, once: boo
 
 
 def with_words(picture: dict[str, Any]) -> dict[str, Any]:
-    """Return a picture that has its words. Raises GoneError for one of an older gateway."""
+    """Return a picture that has words. Raises GoneError for the picture of an older gateway."""
     if "words" not in picture:
         raise GoneError("the running gateway is older than this command; restart it, or use --json")
     return picture

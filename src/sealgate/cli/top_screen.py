@@ -31,7 +31,7 @@ _COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "b
 
 @dataclass
 class Inspector:
-    """What is looked at: "" is any bot or outcome. While `is_held`, the rows stay as they are."""
+    """The list of requests: "" is any bot or outcome. While `is_held`, its rows do not change."""
 
     is_open: bool = False
     bot: str = ""
@@ -41,7 +41,7 @@ class Inspector:
 
     @property
     def wants_rows(self) -> bool:
-        """Whether newer rows are to be asked for."""
+        """Whether the gateway should be asked for newer rows."""
         return self.is_open and not self.is_held
 
     def matching(self) -> list[Figures]:
@@ -51,7 +51,7 @@ class Inspector:
         ]
 
     def press(self, key: str) -> None:
-        """Do what a key stands for."""
+        """Act on a key of the keyboard."""
         if key == "r":
             self.is_open, self.is_held = not self.is_open, False
         elif key == " ":

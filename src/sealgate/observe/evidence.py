@@ -35,7 +35,7 @@ class Circumstances(NamedTuple):
 
 
 def evidence(verdict: Verdict, known: Circumstances) -> str:
-    """Return what is known about the cause, as a sentence without its end; "" where nothing is."""
+    """Return what is known about the cause, as a sentence without its full stop; "" if nothing is known."""
     if verdict.others:
         return "; ".join(filter(None, (_one_of_several(verdict, known), _address(verdict))))
     if verdict.means is Means.ADDRESS:

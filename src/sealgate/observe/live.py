@@ -1,6 +1,6 @@
-"""The live view: twice a second the state is looked at, kept for some minutes, and sent to those who look on.
+"""The live view: it makes a picture twice a second, sends it to viewers, and keeps points for five minutes.
 
-`/status.json`, the page and `sealgate top` all show one `picture`.
+`/status.json`, the page and `sealgate top` all show the same picture.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ log = structlog.get_logger("sealgate.upstream")
 
 
 class TooManyViewersError(Exception):
-    """No more are let in."""
+    """There are as many viewers as are allowed."""
 
 
 class Broadcast:
@@ -44,7 +44,7 @@ class Broadcast:
 
     @property
     def viewers(self) -> int:
-        """How many look on."""
+        """The number of viewers."""
         return len(self._queues)
 
     @contextlib.contextmanager
@@ -60,7 +60,7 @@ class Broadcast:
             self._queues.discard(queue)
 
     def publish(self, event: Event | None) -> None:
-        """Give it to everybody, waiting for nobody."""
+        """Give an event to every viewer; one that does not keep up loses its oldest."""
         for queue in self._queues:
             if queue.full():
                 queue.get_nowait()
@@ -133,11 +133,11 @@ class Live:
         )
 
     def start(self) -> None:
-        """Begin to look, inside a running loop."""
+        """Begin to make pictures, inside a running loop."""
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     def close(self) -> None:
-        """End, for the viewers too."""
+        """End the pictures, and the streams of all viewers."""
         if self._timer is not None:
             self._timer.cancel()
         self.broadcast.publish(None)

@@ -38,7 +38,7 @@ Event = MutableMapping[str, Any]
 
 @dataclass(slots=True)
 class _Said:
-    """When it was written last, and how often not since."""
+    """When a line was last written, and how often it was left out since."""
 
     at: datetime
     count: int = 0
@@ -83,7 +83,7 @@ class Repeats:
 
 
 class _Stamper:
-    """A structlog processor: the time of the line. `wall` gives epoch seconds."""
+    """A structlog processor that adds the time. `wall` returns epoch seconds."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
@@ -93,7 +93,7 @@ class _Stamper:
         return event
 
     def time(self) -> str:
-        """Return what time it is, in UTC."""
+        """Return the time of day in UTC, as ISO 8601."""
         utc = datetime.fromtimestamp(self._wall(), UTC).replace(tzinfo=None)
         return f"{utc.isoformat(timespec='microseconds')}Z"
 
@@ -137,7 +137,7 @@ def _for_journal(_logger: object, level: str, text: Any) -> str:
 
 
 def buffered_stderr() -> LogStream:
-    """Return stderr as a stream that nobody waits for."""
+    """Return stderr as a stream that blocks nobody."""
     return LogStream(sys.stderr, lambda count: _rendered("log_lines_lost", {"count": count}))
 
 
@@ -158,7 +158,7 @@ def _console() -> Callable[..., Any]:
 
 
 def _in_order(_logger: object, _method: str, event: Event) -> Event:
-    """Put first what is read first, and leave out what says nothing."""
+    """Put time, level and event first, and leave out fields that are None."""
     first = {name: event[name] for name in _FIRST if name in event}
     return first | {name: value for name, value in event.items() if value is not None}
 
@@ -196,7 +196,7 @@ class RequestLog:
 
 
 def log_requests(outcomes: Sequence[Outcome]) -> None:
-    """Log requests by structlog's loggers, where the log is not ours to set up. A reader of outcomes."""
+    """Log requests through structlog's loggers: a reader of outcomes for programs that set up the log."""
     log = structlog.get_logger("sealgate.request")
     for outcome in outcomes:
         level = level_of(outcome)

@@ -31,7 +31,7 @@ class LogStream:
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """Take text, or lose it where too much waits."""
+        """Take text, or lose it if too much is waiting."""
         if self._waiting - self._written + len(text) > _MOST_CHARACTERS:
             self._lost += 1
             return
@@ -45,11 +45,11 @@ class LogStream:
         """Do nothing: the thread flushes what it writes."""
 
     def isatty(self) -> bool:
-        """Whether people look at it."""
+        """Whether the stream is a terminal."""
         return self._stream.isatty()
 
     def close(self) -> None:
-        """Write what waits, within reason."""
+        """Write the text that is waiting; give up after two seconds."""
         self._is_closing.set()
         self._queue.put("")  # wakes the thread that waits for text
         self._thread.join(_END_S)
@@ -72,7 +72,7 @@ class LogStream:
             self._is_closing.wait(_REST_S)
 
     def _take(self, *, waits: bool) -> str:
-        """Return all text that there is, and wait for some if asked to."""
+        """Return all text that is waiting; with `waits`, wait for the first."""
         texts: list[str] = []
         with contextlib.suppress(queue.Empty):
             texts.append(self._queue.get(block=waits))

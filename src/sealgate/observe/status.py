@@ -1,4 +1,4 @@
-"""The gateway's state at one moment, for those who look at it: metrics, readiness, status page, demo."""
+"""The gateway's state at one moment, as metrics, readiness, live page and `sealgate top` read it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class KeyStatus:
 def key_status(
     alias: str, pacer: PacerStatus, health: BreakerState | None = None, record: KeyRecord | None = None
 ) -> KeyStatus:
-    """Return a key's state as its readers want it."""
+    """Return the state of a key, with its waiting requests counted by lane and by bot."""
     by_lane, by_bot = _NOBODY_WAITS.copy(), dict[str, int]()
     for (lane, bot), count in pacer.waiting.items():
         by_lane[lane.value] += count
@@ -91,7 +91,7 @@ class HaltStatus:
 
 
 def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
-    """Return what is halted as its readers want it."""
+    """Return the halts in plain values."""
     return tuple(map(_halt_status, halts))
 
 
@@ -112,7 +112,7 @@ def _halt_status(halt: Halt) -> HaltStatus:
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
-    """A bot's policy in words, and how often which of its rules refused an order, or would have."""
+    """A bot's policy in words, and how often each of its rules refused an order, or would have refused it."""
 
     bot: str
     words: str
@@ -121,7 +121,7 @@ class PolicyStatus:
 
 
 def policy_status(guards: Mapping[str, Guard]) -> tuple[PolicyStatus, ...]:
-    """Return the policies as their readers want them."""
+    """Return the policies of all bots that have one."""
     return tuple(
         PolicyStatus(bot, words(guard.policy), guard.policy.observe, dict(guard.usage.refusals))
         for bot, guard in guards.items()
@@ -156,7 +156,7 @@ class Status:
 
 
 class State(StrEnum):
-    """What is shown at the top: of all states that hold, the gravest. They are listed by gravity."""
+    """The state that page and `top` show: the gravest of all that hold. The gravest stands first."""
 
     SHUTTING_DOWN = "shutting down"
     KEY_REFUSED = "key refused"
@@ -212,7 +212,7 @@ class Use(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """Seconds to the next 429, None where none is in sight, and the same in words and in a word or two."""
+    """Seconds to the next 429, None if none is in sight; the same as a sentence, and as a label."""
 
     in_s: float | None
     words: str
@@ -220,10 +220,11 @@ class Forecast(NamedTuple):
 
 
 def forecast(use: Use) -> Forecast:
-    """Say when the next 429 is to be expected.
+    """Return when to expect the next 429.
 
-    A limit of `n` per window that sees `rate` requests a second settles at `rate * window` used. Where that
-    is below `n`, it is never full; else the use grows by what comes in less what leaves the window.
+    A limit of `n` per window that sees `rate` requests a second settles at `rate * window` used. If that is
+    below `n`, it is never full; otherwise the use grows by the requests that are sent, less those that leave
+    the window.
     """
     if use.pause_s > 0:
         return Forecast(None, f"paused for {use.pause_s:.1f} s more", "paused")

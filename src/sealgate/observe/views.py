@@ -1,4 +1,4 @@
-"""The live page, its files, its stream, and the errors of the exchange: what people look at."""
+"""Routes for people: the live page, its files, its stream, and the page of errors."""
 
 import contextlib
 from html import escape
@@ -39,14 +39,14 @@ _RETRY_MS = 1000  # after which a page that lost its stream asks again
 
 
 class Asset(NamedTuple):
-    """One file."""
+    """A file of the page."""
 
     media_type: str
     body: bytes
 
 
 def load_assets() -> dict[str, Asset]:
-    """Read them all, by name."""
+    """Return all files of the page, by name."""
     folder = files("sealgate.observe").joinpath("page")
     return {
         name: Asset(_TYPES[name.rpartition(".")[2]], folder.joinpath(*name.split("/")).read_bytes())
@@ -75,7 +75,7 @@ _PAGE = """<!doctype html>
 
 
 def errors_page(judge: Judge) -> str:
-    """Return the page."""
+    """Return the page that explains each kind of error."""
     return _PAGE % "\n".join(_line(kind, row) for kind, row in judge.errors().items())
 
 

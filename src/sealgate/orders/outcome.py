@@ -1,4 +1,4 @@
-"""What became of a request: the one record that the pipeline ends in.
+"""The outcome of a request: the one record that the pipeline ends in.
 
 Log and metrics are readers of `Outcome`; none of them has a line of its own in the pipeline. `Conclusion` is
 what the bot may conclude, as the header X-Gateway-Outcome says it.
@@ -27,10 +27,7 @@ class Conclusion(StrEnum):
     UNKNOWN = "unknown"
 
 
-_NOT_SENT, _REFUSED = (
-    Conclusion.NOT_SENT,
-    Conclusion.REFUSED,
-)  # looked up once, as in request/context.py
+_NOT_SENT, _REFUSED = Conclusion.NOT_SENT, Conclusion.REFUSED  # looked up once, as in request/context.py
 
 
 class UpstreamError(NamedTuple):
@@ -48,7 +45,7 @@ class UpstreamError(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What it is called in metrics and documents."""
+        """The name of the kind, as in metrics and docs/errors.md."""
         return self.verdict.kind
 
 
@@ -111,13 +108,13 @@ class Outcome:
 
     @property
     def times_limited(self) -> int:
-        """How often the upstream refused it for its limit."""
+        """How often the exchange refused the request because of the limit."""
         return sum(error.verdict.is_limited for error in self.upstream_errors)
 
 
 @dataclass(slots=True)
 class BotReply:
-    """A reply as a bot gets it; `fields` are without the gateway's own notes."""
+    """A reply as a bot gets it; `fields` do not include the gateway's own X-Gateway lines."""
 
     status: int
     phrase: str
@@ -126,7 +123,7 @@ class BotReply:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes to keep, roughly."""
+        """The bytes of memory that the reply takes, roughly."""
         return len(self.body) + sum(map(len, chain.from_iterable(self.fields)))
 
 
@@ -147,11 +144,11 @@ class Ending:
 
 
 def is_remembered(ending: Ending) -> bool:
-    """Ask whether a key is spent by such an ending.
+    """Return whether an ending uses up its Idempotency-Key, so that the reply is kept for it.
 
-    It is not where nothing was sent, and not where the exchange refused for a moment only (for its limit, or
-    the time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and
-    stored, the refusal would be repeated for as long as keys are kept.
+    There are two cases in which the key stays free, because a bot that comes back with it wants the order
+    sent: nothing was sent, or the exchange refused only for the moment (because of its limit, or time ran out
+    after such a refusal). A stored refusal would be repeated for as long as keys are kept.
     """
     if ending.conclusion is _REFUSED:
         return not (ending.is_own or ending.is_limited)
