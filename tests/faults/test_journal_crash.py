@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.halts import read_halts
 from sealgate.orders.journal.journal import orders_in_doubt
 
 # Both run as programs of their own: the first is killed, the second has a limit that would hit pytest too.
@@ -40,6 +41,19 @@ async def bot(book, first):
 async def main():
     book = Journal(FILE, KEEPING, System())
     await asyncio.gather(*(bot(book, first) for first in range(8)))
+
+asyncio.run(main())
+"""
+HALTS_UNTIL_KILLED = f"""{START}
+from functools import partial
+from sealgate.orders.halts import Halt, Halts, Scope
+from sealgate.orders.journal.halts import write_halts
+
+async def main():
+    book = Journal(FILE, KEEPING, System())
+    for number in range(10**9):
+        await book.run(partial(write_halts, halts=Halts(Halt(Scope(), number))))
+        print(number, flush=True)
 
 asyncio.run(main())
 """
@@ -96,6 +110,20 @@ def test_what_was_under_way_when_it_was_killed_can_be_settled(tmp_path: Path) ->
         in_doubt.settle(in_doubt.doubts, 1_700_000_000_000)
     with orders_in_doubt(file) as in_doubt:
         assert in_doubt.doubts == ()
+
+
+def test_a_halt_that_was_promised_outlives_a_kill_among_later_ones(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    command = [sys.executable, "-c", HALTS_UNTIL_KILLED, str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        told = [program.stdout.readline() for _ in range(20)]
+        program.kill()
+        told += [line for line in program.stdout if line.endswith("\n")]
+    prepare(file)
+    with closing(connect(file)) as database:
+        (halt,) = read_halts(database)
+    assert halt.since_ms >= int(told[-1])
 
 
 def test_a_file_that_may_grow_no_more(tmp_path: Path) -> None:

@@ -24,7 +24,10 @@ _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 
 
 class Bookkeeping:
-    """The memory of one gateway; it outlives a reload. `journal` is None where none is kept."""
+    """The memory of one gateway; it outlives a reload. `journal` is None if no file is set.
+
+    `lost` names an earlier journal that was missing at the start, in words.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class Bookkeeping:
     def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
         """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
 
-        Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` where the reply is lost.
+        Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` if the reply is lost.
         """
         key = ticket.head.text(b"idempotency-key")
         if key is None or ticket.is_read:  # a read may be repeated, and must not crowd out an order's key
@@ -80,9 +83,9 @@ class Bookkeeping:
         return self.journal is not None and not ticket.is_read
 
     async def intent(self, ticket: Ticket, body: bytes, context: RequestContext, now_ms: int) -> None:
-        """Write down what is about to be sent; `now_ms` is the exchange's time.
+        """Record an order that is about to be sent; `now_ms` is the exchange's time.
 
-        Raises Refusal `halted` where that is not possible.
+        Raises Refusal `halted` if it cannot be recorded and must be.
         """
         if self.journal is None:
             return
@@ -108,19 +111,20 @@ class Bookkeeping:
             raise Refusal("halted", "The journal cannot be written, and no order is sent unrecorded.")
 
     def ended(self, context: RequestContext, reply: Reply | None) -> None:
-        """Note how a request ended; `reply` is None where there is none to keep. The first call counts."""
+        """Note how a request ended; `reply` is None if there is none to keep. Only the first call counts."""
         if context.is_over:
             return
         context.is_over = True
+        # 1. What it used of its bot's policy.
         if context.used is not None:
             usage, orders = context.used
             usage.ended(orders, None if context.conclusion is _NOT_SENT else context.sent_at)
-        if self.journal is None and _is_in_doubt(context):
-            self._unknown += 1
-        if context.idempotency is not None or context.order is not None:
-            self._keep(context, reply)
-
-    def _keep(self, context: RequestContext, reply: Reply | None) -> None:
+        # 2. Without a journal, orders in doubt are only counted.
+        if self.journal is None and context.conclusion is _UNKNOWN and context.attempts > 0:
+            self._unknown += context.ticket is not None and not context.ticket.is_read
+        # 3. Its ending, for its Idempotency-Key and its row in the journal.
+        if context.idempotency is None and context.order is None:
+            return
         is_own = reply is None or context.refusal is not None
         ending = Ending(
             context.conclusion, context.fence_ms, reply, is_own=is_own, is_limited=context.is_limited
@@ -142,8 +146,3 @@ class Bookkeeping:
         """Write what is left."""
         if self.journal is not None:
             await self.journal.close()
-
-
-def _is_in_doubt(context: RequestContext) -> bool:
-    is_order = context.ticket is not None and not context.ticket.is_read
-    return is_order and context.attempts > 0 and context.conclusion is _UNKNOWN

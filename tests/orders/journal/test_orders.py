@@ -23,7 +23,7 @@ from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.journal import orders_in_doubt
 from sealgate.orders.journal.rows import Row, is_sent, sent_row, settled_row
 from sealgate.orders.journal.thread import DatabaseThread
-from sealgate.orders.outcome import LARGEST_BODY, BotReply, Conclusion, Ending
+from sealgate.orders.outcome import BotReply, Conclusion, Ending
 from sealgate.venues.routes import Lane
 
 KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)
@@ -198,7 +198,6 @@ async def test_replies_come_back_after_a_restart(file: Path) -> None:
     assert 0 <= kept.age_s < PATIENCE_S
 
 
-LARGEST = BotReply(200, "OK", (), bytes(LARGEST_BODY))
 RECENT = ORDER._replace(sent_ms=now_ms())
 BACK: dict[str, tuple[Row, Ending | None]] = {
     "under way": (sent_row(RECENT), UNKNOWN),
@@ -211,18 +210,6 @@ BACK: dict[str, tuple[Row, Ending | None]] = {
     "refused for the moment": (
         settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, None, is_own=True), now_ms()),
         None,
-    ),
-    "as large as is kept": (
-        settled_row(RECENT, Ending(Conclusion.DONE, ORDER.fence_ms, LARGEST), now_ms()),
-        Ending(Conclusion.DONE, ORDER.fence_ms, LARGEST),
-    ),
-    "too large": (
-        settled_row(
-            RECENT,
-            Ending(Conclusion.DONE, ORDER.fence_ms, BotReply(200, "OK", (), bytes(LARGEST_BODY + 1))),
-            now_ms(),
-        ),
-        Ending(Conclusion.DONE, ORDER.fence_ms),
     ),
     "too old": (settled_row(ORDER, DONE, now_ms() - 3_601_000), None),
     "without a key": (settled_row(order(1), DONE, now_ms()), None),
