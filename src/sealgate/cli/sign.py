@@ -47,8 +47,8 @@ class Signed:
     """A signed request: the headers to add, and the exact bytes that the signature is over.
 
     `url` and `body` are as they are sent, with what the venue's file adds. `fingerprint` is the secret's, as
-    the scheme uses it. `nonce_words` say what its nonce goes by where that is not the journal. Headers with
-    the key's passphrase in them have HIDDEN instead.
+    the scheme uses it. `nonce_words` say what its nonce goes by if that is not the journal. Headers with the
+    key's passphrase in them have HIDDEN instead.
     """
 
     alias: str
@@ -65,46 +65,36 @@ class Signed:
     nonce_words: str
 
     @property
-    def is_json(self) -> bool:
-        """Whether the body begins as JSON does."""
-        return self.body[:1] in (b"{", b"[")
-
-    @property
     def left_out(self) -> tuple[str, ...]:
         """The parts of the target that are sent and not signed, in order; none is empty."""
         query = f"?{self.target.query}" if self.target.query and not self.venue.signs_query else ""
         return tuple(part for part in (self.venue.prefix, query) if part)
 
 
-def _without_passphrase(venue: Venue, headers: dict[str, str]) -> dict[str, str]:
-    secret = {name for name, text in venue.signing.headers if "passphrase" in names_in(text)}
-    return {name: HIDDEN if name in secret else value for name, value in headers.items()}
-
-
-def sign_request(config: Config, asked: Request) -> Signed:
-    """Sign it. Raises SecretError; leaves with exit code 2 where the gateway would not send it."""
+def _signed(config: Config, asked: Request) -> Signed:
+    """Sign a request. Raises SecretError; leaves with exit code 2 if the gateway would not send it."""
     target = checked_target(asked.target, config.upstream.prefix)
     alias = chosen_alias(config, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
+    venue, method, sealer = config.venue, asked.method, build_key(config, alias, os.environ).sealer
     timestamp_ms = int(System().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
-    key, system = build_key(config, alias, os.environ), System()
-    nonces = Nonces(config.venue.signing.nonce, system.unique, nonces_place(config, alias))
+    nonces = Nonces(venue.signing.nonce, System().unique, nonces_place(config, alias))
     nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
-    stamp = timestamp_ms, nonce
     try:
-        signed = key.sealer.sign(*stamp, asked.method, target, body)
+        signed = sealer.sign(timestamp_ms, nonce, method, target, body)
     except UnsignableError as error:
         leave_with_error(f"bad_request: it cannot be signed: {error}")
+    hidden = {name for name, text in venue.signing.headers if "passphrase" in names_in(text)}
     return Signed(
         alias=alias,
-        method=asked.method,
+        method=method,
         url=f"{config.base_url}{signed[1]}",
         target=target,
         body=signed[2],
-        headers=_without_passphrase(config.venue, headers_in(signed)),
-        message=key.sealer.message(*stamp, asked.method, target, body),
-        venue=config.venue,
-        fingerprint=key.sealer.fingerprint(),
+        headers={name: HIDDEN if name in hidden else value for name, value in headers_in(signed).items()},
+        message=sealer.message(timestamp_ms, nonce, method, target, body),
+        venue=venue,
+        fingerprint=sealer.fingerprint(),
         has_other_target=signed[1] != target.raw,
         has_other_body=signed[2] != body,
         nonce_words=nonce_words,
@@ -136,13 +126,8 @@ def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request
     """
     if as_curl and as_json:
         raise click.UsageError("--curl and --json cannot be combined.")
-
-    _print(load_config(config_file), Request(**request), as_curl=as_curl, as_json=as_json)
-
-
-def _print(config: Config, asked: Request, *, as_curl: bool, as_json: bool) -> None:
-
-    signed = sign_request(config, asked)
+    config, asked = load_config(config_file), Request(**request)
+    signed = _signed(config, asked)
     if as_curl and HIDDEN in signed.headers.values():
         leave_with_error("--curl: the command would show the key's passphrase; send it through the gateway")
     if as_curl:
@@ -150,12 +135,13 @@ def _print(config: Config, asked: Request, *, as_curl: bool, as_json: bool) -> N
     else:
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
-    click.echo(f"sealgate: nothing was sent; {'; '.join(_age(config, signed, clock))}", err=True)
+    validity = "; ".join(_validity(signed, config.keys[signed.alias].recv_window_ms, clock))
+    click.echo(f"sealgate: nothing was sent; {validity}", err=True)
 
 
-def _age(config: Config, signed: Signed, clock: str) -> Iterator[str]:
+def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
     """Yield where timestamp and nonce are from, and how long the exchange accepts them."""
-    venue, window_ms = signed.venue, config.keys[signed.alias].recv_window_ms
+    venue = signed.venue
     if venue.signing.needs("timestamp"):
         if venue.states_window or window_ms != venue.recv_window_ms:
             yield f"the timestamp is from {clock} and valid for {window_ms / 1000:g} s"
@@ -171,51 +157,44 @@ def _age(config: Config, signed: Signed, clock: str) -> Iterator[str]:
 def _text(signed: Signed) -> str:
     """Return the headers, and the message as a Python bytes literal, in which every byte can be told.
 
-    Target and body are shown where the venue's file adds to them.
+    Target and body are shown if the venue's file adds to them.
     """
     signing = signed.venue.signing
-    is_default = signed.venue.name == DEFAULT_VENUE
-    added = [
-        ("sent to", signed.url) if signed.has_other_target else None,
-        ("sent body", repr(signed.body)) if signed.has_other_body else None,
-        ("sent, but not signed", " ".join(signed.left_out) or "nothing") if is_default else None,
-    ]
-    rows = (
-        (f"signed, {len(signed.message)} bytes", repr(signed.message)),
-        *filter(None, added),
-        ("secret", f"{signed.alias}, fingerprint {signed.fingerprint}, used as {signing.secret}"),
-        ("signature", f"{_kind(signed)} in {signing.encoding}"),
-    )
+    digest = signing.digest.upper()
+    rows = {f"signed, {len(signed.message)} bytes": repr(signed.message)}
+    if signed.has_other_target:
+        rows["sent to"] = signed.url
+    if signed.has_other_body:
+        rows["sent body"] = repr(signed.body)
+    if signed.venue.name == DEFAULT_VENUE:
+        rows["sent, but not signed"] = " ".join(signed.left_out) or "nothing"
+    rows["secret"] = f"{signed.alias}, fingerprint {signed.fingerprint}, used as {signing.secret}"
+    rows["signature"] = f"{digest if signing.keeps_secret else f'HMAC-{digest}'} in {signing.encoding}"
     headers = [f"{name}: {value}" for name, value in signed.headers.items()]
-    return "\n".join([*headers, "", *(f"{name + ':':<22}{value}" for name, value in rows)])
-
-
-def _kind(signed: Signed) -> str:
-    digest = signed.venue.signing.digest.upper()
-    is_hmac = signed.venue.signing.secret != "appended"  # noqa: S105 - a name of a form
-    return f"HMAC-{digest}" if is_hmac else digest
+    return "\n".join([*headers, "", *(f"{name + ':':<22}{value}" for name, value in rows.items())])
 
 
 def _json(signed: Signed) -> str:
     signing = signed.venue.signing
-    document = {
-        "method": signed.method,
-        "url": signed.url,
-        "headers": signed.headers,
-        "string_to_sign": signed.message.decode("utf-8", "backslashreplace"),
-        "string_to_sign_hex": signed.message.hex(),
-        "body": signed.body.decode("utf-8", "backslashreplace"),
-        "not_signed": signed.left_out,
-        "key": signed.alias,
-        "secret_fingerprint": signed.fingerprint,
-        "venue": signed.venue.name,
-        "signing": {
-            "encoding": signing.encoding,
-            "secret_is": signing.secret,
-            "target": "path_and_query" if signed.venue.signs_query else "path",
-        },
-    }
-    return json.dumps(document)
+    return json.dumps(
+        {
+            "method": signed.method,
+            "url": signed.url,
+            "headers": signed.headers,
+            "string_to_sign": signed.message.decode("utf-8", "backslashreplace"),
+            "string_to_sign_hex": signed.message.hex(),
+            "body": signed.body.decode("utf-8", "backslashreplace"),
+            "not_signed": signed.left_out,
+            "key": signed.alias,
+            "secret_fingerprint": signed.fingerprint,
+            "venue": signed.venue.name,
+            "signing": {
+                "encoding": signing.encoding,
+                "secret_is": signing.secret,
+                "target": "path_and_query" if signed.venue.signs_query else "path",
+            },
+        }
+    )
 
 
 def _curl_words(signed: Signed, body_file: Path | None, ca_file: Path | None) -> Iterator[str]:
@@ -229,6 +208,7 @@ def _curl_words(signed: Signed, body_file: Path | None, ca_file: Path | None) ->
     if signed.has_other_body:
         yield from ("--header", f"Content-Type: {_FORM}", "--data-raw", signed.body.decode("utf-8"))
     elif body_file:
-        kind = "application/json" if signed.venue.name == DEFAULT_VENUE or signed.is_json else _FORM
+        is_json = signed.venue.name == DEFAULT_VENUE or signed.body[:1] in (b"{", b"[")
+        kind = "application/json" if is_json else _FORM
         yield from ("--header", f"Content-Type: {kind}", "--data-binary", f"@{body_file}")
     yield signed.url
