@@ -11,7 +11,7 @@ import pytest
 from exchange.test_kept_clock import HandHost
 from rig.station import make_config
 from sealgate.config import Config
-from sealgate.keys.watch import SecretWatch, secret_paths
+from sealgate.keys.watch import Debounce, SecretWatch, secret_paths
 
 URL = "https://api.example.com"
 
@@ -141,3 +141,28 @@ async def test_what_was_read_meanwhile_is_not_told(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await watch.run(tell)
     assert told == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        ("aaa", [False, False, False]),
+        ("abb", [False, False, True]),
+        ("abbb", [False, False, True, False]),
+        ("abab", [False, False, False, False]),
+        ("abcc", [False, False, False, True]),
+        ("abbaa", [False, False, True, False, True]),
+        ("baaa", [False, False, False, False]),
+    ],
+)
+def test_when_a_change_is_told(seen: str, told: list[bool]) -> None:
+    debounce = Debounce("a")
+    assert [debounce.is_settled(state) for state in seen] == told
+
+
+def test_what_was_acted_on_is_not_told_again() -> None:
+    debounce = Debounce("a")
+    debounce.is_settled("b")
+    debounce.accept("b")
+    assert not debounce.is_settled("b")
+    assert not debounce.is_settled("b")
