@@ -145,6 +145,7 @@ def test_a_round_number_is_believed_with_the_window_that_an_exchange_would_publi
     assert bots.refused == 1
 
 
+@pytest.mark.slow
 def test_a_number_that_is_not_round_is_searched_for() -> None:
     bots = Bots(log_of(37, 1.0), resolution_s=1.0)
     assert bots.share(37.0, 3.0, 20.0) > 0.9
@@ -218,6 +219,7 @@ def test_reads_and_others_that_are_limited_apart_are_believed_apart() -> None:
     assert bots.estimator.wait_per_cost_s(order, bots.now) == pytest.approx(0.2, rel=0.1)
 
 
+@pytest.mark.slow
 def test_what_an_order_costs_beside_a_read_is_found() -> None:
     bots = Bots(log_of(120, 4.0, cost=4.0), orders_of_ten=3)
     for share in (1, 6, 2, 8, 3, 7):
@@ -234,6 +236,7 @@ def test_a_limit_that_doubles_is_climbed() -> None:
     assert bots.share(40.0, 200.0, 260.0) > 0.9
 
 
+@pytest.mark.slow
 def test_orders_alone_carry_the_step_so_that_no_wrong_limit_holds_them_for_good() -> None:
     before, after = log_of(20, 1.0), log_of(200, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 5.0 else after)(now, is_read), orders_of_ten=10)
@@ -272,6 +275,7 @@ def test_a_step_that_hardly_anybody_takes_raises_nothing() -> None:
     assert bots.estimator.limits[0].low == low
 
 
+@pytest.mark.slow
 def test_a_limit_that_halves_is_believed_after_a_few_refusals() -> None:
     before, after = fixed(20, 1.0), fixed(10, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
@@ -660,6 +664,7 @@ def test_a_cap_is_found_by_how_many_are_in_flight_at_a_refusal() -> None:
     assert crowd.accepted > 0.9 * 5 * 60 / (CAP_TRIP_S + 0.01)
 
 
+@pytest.mark.slow
 def test_a_cap_that_holds_for_long_is_tried_one_higher() -> None:
     crowd = Crowd(12, 5)
     crowd.run(60.0)

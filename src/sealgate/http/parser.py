@@ -182,7 +182,7 @@ class _Parser:
         self._part, self._llhttp, self._fields = OVER, None, []
 
     def _feed(self, piece: bytes) -> None:
-        raise NotImplementedError
+        """Let llhttp parse a piece, in the way of this direction."""
 
     def _note_raw(self, data: bytes) -> None:
         """Let a head be remembered by its bytes, if they hold one whole message and nothing else."""
