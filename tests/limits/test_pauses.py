@@ -1,7 +1,6 @@
 """A 429 pauses the key for all its bots: nothing is received before the time that Retry-After states."""
 
 import asyncio
-import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -13,8 +12,6 @@ from rig.history import check_history, check_seal
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station, watch_signing
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
-from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.machine.system import System
 from sealgate.venues.routes import Lane
 
 READ = request()
@@ -103,17 +100,12 @@ class Transport:
         self._real.write(data)
 
 
-async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> None:
-    """No later one can begin before the write: another task gets no turn between the two."""
-    scheduler = station.gateway.generation.live_keys["main"].scheduler
-    other = scheduler.pass_at_once(Claim("other", "other", Lane.READ, math.inf), System.now())
-    assert other is not None
+async def test_no_pause_can_begin_between_the_stamp_and_the_write(station: Station) -> None:
+    """Another task, which may hear of one, gets no turn between the two."""
     loop = asyncio.get_running_loop()
     events: list[str] = []
 
     def stamped(_: bytes) -> None:
-        if not events:
-            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), System.now())
         events.append("stamp")
         loop.call_soon(events.append, "another task's turn")
 
@@ -122,12 +114,8 @@ async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> Non
         transport: Any = Transport(connection.transport, lambda _: events.append("write"))
         connection.transport = transport
     watch_signing(station, stamped)
-    begun = loop.time()
     assert met(await station.ask(ORDER)) == (200, "done", None, 1)
-    _, order = station.upstream.received
-    assert order.at >= begun + PAUSE_S
-    assert [event for event in events if event != "another task's turn"] == ["stamp", "stamp", "write"]
-    assert events[-3:] == ["stamp", "write", "another task's turn"]
+    assert events == ["stamp", "write", "another task's turn"]
 
 
 @pytest.mark.parametrize("message", [READ, ORDER, CANCEL], ids=["read", "order", "cancel"])
