@@ -209,3 +209,64 @@ def test_what_only_looks_like_json_is_not_signed() -> None:
     for body in (b"[" * 100_000, b'{"a": NaN}', b'{"a": "\xff"}'):
         with pytest.raises(UnsignableError, match="begins as JSON does"):
             signed(ALL["mexc"], "POST", PATH, body, body_type(None, None))
+
+
+SPELLINGS = (
+    *(
+        *("+nonce", "%20nonce", "%2bnonce", "%252bnonce", "%256eonce", "nonce[]", "nonce%5B%5D"),
+        *("nonce[a]", "[nonce]"),
+    ),
+    *("note=a%26nonce%3D2&b", "note=a%2526nonce%253D2&b", "note=a%3Bnonce%3D2&b", "%c1%ae%c1%afnce"),
+    *(
+        "%e0%81%aeonce",
+        "note=a%C0%A6nonce%3D2&b",
+        "Nonce",
+        "N%6FNCE",
+        "nonce+",
+        "nonce%09",
+        "?nonce",
+        "nonce.x",
+        "%EF%BD%8Eonce",
+        "n%E2%80%8Bonce",
+    ),
+)
+IN_FORMS = (
+    *("%00nonce", "nonce%00x", "pair=1;nonce", ";nonce", "\x00nonce", " nonce"),
+    *("\r\nnonce", "a=1&amp;nonce", "%u006eonce", "note=a%u0026nonce=2&b"),
+)
+
+
+@pytest.mark.parametrize("spelled", [*SPELLINGS, *IN_FORMS])
+def test_a_parameter_that_a_server_might_take_for_the_gateways_is_not_signed(spelled: str) -> None:
+    form = body_type(FORM.encode(), None)
+    with pytest.raises(UnsignableError):
+        signed(ALL["kraken"], "POST", PATH, f"pair=XBTUSD&{spelled}=1&volume=1".encode(), form)
+    if spelled in SPELLINGS:
+        with pytest.raises(UnsignableError):
+            signed(ALL["kraken"], "POST", parse_target(f"/a?{spelled}=1", ""), b"pair=XBTUSD", form)
+
+
+def test_a_parameter_that_only_resembles_the_gateways_is_signed() -> None:
+    fine = b"nonces=1&my_nonce=2&pair=nonce&note=a%3Bnonces%3D1%26c"
+    assert fine in signed(ALL["kraken"], "POST", PATH, fine, body_type(FORM.encode(), None))[1]
+
+
+BROKEN_MEMBERS = {
+    "the gateway's nonce": b'{"nonce": "1", "symbol": "btcusd"}',
+    "the gateway's path": b'{"request": "/v1/withdraw/btc"}',
+    "escaped": b'{"\\u006eonce": "1"}',
+    "in other letters": b'{"NONCE": "1"}',
+    "its own twice": b'{"symbol": "btcusd", "symbol": "ethusd"}',
+    "no JSON": b'{"symbol": }',
+    "two objects": b'{"symbol": "a"}, {"symbol": "b"}',
+    "an end too many": b'{"symbol": "a"}}',
+    "no number": b'{"amount": NaN}',
+    "no UTF-8": b'{"symbol": "\xff"}',
+    "a list": b'["symbol"]',
+}
+
+
+@pytest.mark.parametrize("body", BROKEN_MEMBERS.values(), ids=BROKEN_MEMBERS)
+def test_no_member_of_a_body_takes_the_place_of_the_gateways(body: bytes) -> None:
+    with pytest.raises(UnsignableError):
+        signed(ALL["gemini"], "POST", PATH, body, body_type(JSON.encode(), None))

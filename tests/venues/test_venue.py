@@ -100,14 +100,6 @@ def test_a_secret_that_is_not_what_the_file_says_is_refused_and_not_shown() -> N
     assert "secret" not in repr(key(b"#")).replace("KeyMaterial", "")
 
 
-def test_secrets_are_told_apart_by_a_fingerprint() -> None:
-    marks = {
-        sealer_of(mine(), key(secret), "https://x.example").fingerprint() for secret in (b"a", b"a", b"b")
-    }
-    assert len(marks) == 2
-    assert {len(mark) for mark in marks} == {8}
-
-
 @pytest.mark.parametrize(
     ("encoding", "expected"),
     [
