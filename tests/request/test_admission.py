@@ -589,6 +589,8 @@ ASKING: dict[str, Asking] = {
     "a wrong target": (FIELDS, "POST", "/v1/trade/../order", (1, 1), Peer()),
     "a wrong version": (FIELDS, "POST", ORDER, (2, 0), Peer()),
     "another peer": (FIELDS, "POST", ORDER, (1, 1), Peer(name="watch")),
+    "a large head": (FIELDS | {"X-Long": "x" * 5000}, "POST", ORDER, (1, 1), Peer()),
+    "as a proxy": (FIELDS, "CONNECT", "api.example.com:443", (1, 1), Peer()),
 }
 
 

@@ -88,7 +88,9 @@ def test_the_hmac_is_keyed_as_the_file_says(secret: str, stored: bytes, keyed: b
 
 
 def test_a_secret_may_be_hashed_behind_the_message() -> None:
-    fields, *_ = sent(mine('secret = "appended"'), "GET", "/a")
+    venue = mine('secret = "appended"')
+    fields, *_ = sent(venue, "GET", "/a")
+    assert venue.signing.keeps_secret
     assert fields["SIGN"] == hashlib.sha256(b"1790000000387GET/asecret").hexdigest()
 
 
