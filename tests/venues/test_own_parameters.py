@@ -144,6 +144,7 @@ def _spelled(random: Random, name: str) -> str:
     return "".join(letters)
 
 
+@pytest.mark.slow
 @by_name(HAVE_OWN)
 def test_no_mixture_of_them_does(venue: Venue) -> None:
     """As many as take a moment; each failure names what was sent."""
