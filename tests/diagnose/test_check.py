@@ -28,6 +28,7 @@ from sealgate.config import load_config
 from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.diagnose.local import found_wrong, look_at_reach
 from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles
+from sealgate.keys.key_health import MANY_MISMATCHES
 from sealgate.limits.memory import pause_s
 from sealgate.machine.findings import Level, fail, warn
 from sealgate.machine.system import System
@@ -36,7 +37,6 @@ from sealgate.orders.journal.learned import read_limits, write_limits
 from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.marks import Marks
 from sealgate.orders.journal.nonces import raise_mark
-from sealgate.request.key_health import MANY_MISMATCHES
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
 
 SIGNED_READ = b"/v1/trade/symbols/list"

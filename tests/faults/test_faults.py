@@ -80,7 +80,7 @@ async def cut_off(station: Station) -> None:
     """Leave no connection to the upstream, nor anything that would open one by itself."""
     await station.until(lambda: len(station.upstream.asked_time) >= 5)
     station.upstream.cut_all()
-    await station.until(lambda: not station.gateway.generation.upstream._idle)
+    await station.until(lambda: not station.gateway.generation.exchange.upstream._idle)
 
 
 @cases({name: fault for name, fault in faults.DONE.items() if "reset" not in name})
@@ -222,10 +222,12 @@ async def test_connections_that_are_all_in_use(upstream: Upstream) -> None:
     async with running_station(upstream, upstream=settings) as station:
         lanes = (request(b"POST", b"/v1/trade/order"), READ, request(b"DELETE", b"/v1/trade/order/1"))
         begun = [asyncio.ensure_future(station.ask(message)) for message in lanes * 3]
-        places = station.gateway.generation.upstream.most_connections
+        places = station.gateway.generation.exchange.upstream.most_connections
         await upstream.until_received(places)
         await station.until(
-            lambda: sum(map(station.gateway.generation.upstream.waiting, Lane)) == len(begun) - places
+            lambda: (
+                sum(map(station.gateway.generation.exchange.upstream.waiting, Lane)) == len(begun) - places
+            )
         )
         for message in lanes:
             hurried = message.replace(b"\r\n\r\n", b"\r\nX-Gateway-Deadline-Ms: 300\r\n\r\n")

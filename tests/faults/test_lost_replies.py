@@ -428,7 +428,7 @@ class FaultySharing:
 async def test_a_reply_that_cannot_be_learned_from_is_passed_on(station: Station) -> None:
     fault = Fault()
     sharing: Any = FaultySharing(fault)
-    station.gateway.generation.live_keys["main"].scheduler.sharing = sharing
+    station.gateway.generation.exchange.live_keys["main"].scheduler.sharing = sharing
     station.upstream.answers.append(fault.after(say(OK)))
     with capture_logs() as logs:
         assert told(await station.ask(ORDERS["POST"])) == (200, "done", None)
@@ -439,7 +439,7 @@ async def test_a_reply_that_cannot_be_learned_from_is_passed_on(station: Station
 async def test_a_refused_timestamp_that_cannot_be_learned_from_is_sent_again(station: Station) -> None:
     fault = Fault()
     sharing: Any = FaultySharing(fault)
-    station.gateway.generation.live_keys["main"].scheduler.sharing = sharing
+    station.gateway.generation.exchange.live_keys["main"].scheduler.sharing = sharing
     detail = b"Timestamp outside recv_window (5000ms). Server time: %d" % station.upstream.now_ms()
     refusal = reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)
     station.upstream.answers.append(fault.after(say(refusal)))

@@ -16,9 +16,9 @@ from rig.bot import request
 from rig.station import KEY, Station, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, reply
+from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.machine.system import System
 from sealgate.orders.halts import Scope
-from sealgate.request.key_health import BreakerState, KeyFault
 
 READ = request()
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
@@ -181,7 +181,7 @@ async def test_those_that_wait_are_refused_and_those_under_way_are_answered(upst
 
 @pytest.mark.usefixtures("quickly")
 async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sealgate.request.key_health.FIRST_GAP_S", 0.02)
+    monkeypatch.setattr("sealgate.keys.key_health.FIRST_GAP_S", 0.02)
     upstream.answers.extend([say(INVALID)] * 4)
     with capture_logs() as logs:
         async with running_station(upstream) as station:
@@ -196,7 +196,7 @@ async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.M
 
 async def test_no_request_of_a_bot_tries_it(upstream: Upstream) -> None:
     async with running_station(upstream) as station:
-        breaker = station.gateway.generation.live_keys["main"].breaker
+        breaker = station.gateway.generation.exchange.live_keys["main"].breaker
         breaker.state = due = BreakerState(KeyFault.INVALID, trial_at=System.now() + 3600)
         for message in (ORDER, CANCEL, READ):
             assert (await station.ask(message)).reason == "key_disabled"

@@ -44,7 +44,7 @@ async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: 
     async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS) as station:
         first = asyncio.ensure_future(station.ask(by("one", ORDER)))
         await upstream.until_received(1)
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         await station.until(lambda: scheduler.status().pause_s > 0)
         waiting = [
             asyncio.ensure_future(station.ask(by(bot, message)))
@@ -75,7 +75,7 @@ async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) 
         first = asyncio.ensure_future(station.ask(ORDER))
         await upstream.until_received(1)
         second = asyncio.ensure_future(station.ask(MODIFY))
-        await station.until(lambda: station.gateway.generation.upstream.waiting(Lane.ORDER) == 1)
+        await station.until(lambda: station.gateway.generation.exchange.upstream.waiting(Lane.ORDER) == 1)
         go.set()
         for answer in await asyncio.gather(first, second):
             assert (answer.status, answer.outcome) == (200, "done")
@@ -110,7 +110,7 @@ async def test_no_pause_can_begin_between_the_stamp_and_the_write(station: Stati
         loop.call_soon(events.append, "another task's turn")
 
     assert met(await station.ask(READ)) == (200, "done", None, 1)  # so there is an idle connection
-    for connection in station.gateway.generation.upstream._idle:
+    for connection in station.gateway.generation.exchange.upstream._idle:
         transport: Any = Transport(connection.transport, lambda _: events.append("write"))
         connection.transport = transport
     watch_signing(station, stamped)
@@ -164,7 +164,7 @@ async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Sta
 async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
     station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
     assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
-    assert station.gateway.generation.live_keys["main"].scheduler.status().pause_s > 3500
+    assert station.gateway.generation.exchange.live_keys["main"].scheduler.status().pause_s > 3500
 
 
 async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:

@@ -13,9 +13,9 @@ from rig.bot import Reply, met, request
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
+from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.machine.system import System
-from sealgate.request.key_health import BreakerState, KeyFault
 from sealgate.venues.routes import Lane
 
 TARGET = b"/v1/trade/user/0xabc/positions"
@@ -44,7 +44,7 @@ async def shared_station(upstream: Upstream, /, **tables: Any) -> AsyncIterator[
 def pause(station: Station, *keys: str) -> None:
     """Let the exchange refuse something of these keys for its limit, so that what comes now has to wait."""
     for key in keys or ("main",):
-        permit = station.gateway.generation.live_keys[key].scheduler.pass_at_once(
+        permit = station.gateway.generation.exchange.live_keys[key].scheduler.pass_at_once(
             Claim("earlier", "earlier", Lane.READ, math.inf), System.now()
         )
         assert permit is not None
@@ -52,7 +52,7 @@ def pause(station: Station, *keys: str) -> None:
 
 
 def waiting(station: Station) -> int:
-    schedulers = {live_key.scheduler for live_key in station.gateway.generation.live_keys.values()}
+    schedulers = {live_key.scheduler for live_key in station.gateway.generation.exchange.live_keys.values()}
     return sum(sum(scheduler.status().waiting.values()) for scheduler in schedulers)
 
 
@@ -264,7 +264,7 @@ async def test_a_read_that_came_to_nothing_answers_nobody(upstream: Upstream) ->
 async def test_a_key_that_is_disabled_gets_nothing_that_was_kept(upstream: Upstream) -> None:
     async with shared_station(upstream, routes=KEPT) as station:
         assert (await station.ask(read("one", target=SYMBOLS))).status == 200
-        station.gateway.generation.live_keys["main"].breaker.state = BreakerState(KeyFault.INVALID)
+        station.gateway.generation.exchange.live_keys["main"].breaker.state = BreakerState(KeyFault.INVALID)
         refused = await station.ask(read("two", target=SYMBOLS))
         assert refused.reason == "key_disabled"
 

@@ -185,7 +185,7 @@ async def test_a_cancel_overtakes_orders_and_reads(upstream: Upstream) -> None:
     go = asyncio.Event()
     upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
     async with three_bots(upstream) as station, asyncio.TaskGroup() as group:
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         group.create_task(station.ask(order_by("one")))
         await upstream.until_received(2)
         for message in [order_by("two")] * 8 + [read_by("two")] * 8:
@@ -271,7 +271,7 @@ async def test_an_unusable_retry_after_is_a_backoff(upstream: Upstream, retry_af
     upstream.answers.append(limited(retry_after))
     async with three_bots(upstream) as station:
         first = asyncio.ensure_future(station.ask(order_by("one")))
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         # On a busy machine the pause can be over before anybody looks.
         await station.until(lambda: scheduler.status().pause_s > 0 or len(upstream.received) > 1)
         patient, elsewhere = (
@@ -322,7 +322,7 @@ async def test_a_pause_of_a_year_reaches_those_in_line(upstream: Upstream) -> No
     go = asyncio.Event()
     upstream.answers.extend([limited("0.05"), hold_until(go, limited(str(A_YEAR_S)))])
     async with running_station(upstream) as station:
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         first = asyncio.ensure_future(station.ask(TRADE))
         await upstream.until_received(2)
         waiting = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
@@ -347,7 +347,7 @@ async def test_a_line_that_is_full(upstream: Upstream) -> None:
     go = asyncio.Event()
     upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
     async with running_station(upstream, limits={"queue": 2}) as station:
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         first = asyncio.ensure_future(station.ask(TRADE))
         await upstream.until_received(2)
         second = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
@@ -364,7 +364,7 @@ async def test_a_line_that_is_full(upstream: Upstream) -> None:
 @pytest.mark.usefixtures("_one_time_per_turn")
 async def test_a_line_longer_than_the_deadline_is_told_at_once(upstream: Upstream) -> None:
     async with running_station(upstream, limits={"known": ["4/1s"]}) as station:
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         waiting = [asyncio.ensure_future(station.ask(TRADE)) for _ in range(12)]
         await station.until(lambda: sum(scheduler.status().waiting.values()) == 8)
         late = request(b"POST", b"/v1/trade/spot/order", b"X-Gateway-Deadline-Ms: 500", body=ORDER)
@@ -415,7 +415,7 @@ async def test_who_hangs_up_in_line_leaves_it(upstream: Upstream) -> None:
     upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
     targets = [b"/v1/trade/user/0x%d/positions" % number for number in range(4)]
     async with running_station(upstream) as station:
-        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
 
         async def stand_in_line(target: bytes, length: int) -> asyncio.Task[Reply]:
             task = asyncio.create_task(station.ask(request(target=target)))

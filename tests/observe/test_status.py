@@ -5,12 +5,12 @@ import pytest
 
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
+from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.observe.status import Status, Use, forecast, halt_status, key_status
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
-from sealgate.request.key_health import BreakerState, KeyFault
 from sealgate.venues.routes import Lane
 
 LIMIT = LimitStatus(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.orders.validity import Stamps
+from sealgate.exchange.stamps import Stamps
 
 FURTHEST_MS = 500
 

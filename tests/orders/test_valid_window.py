@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sealgate.errors import Refusal
 from sealgate.exchange.clock import Sample, ServerClock
-from sealgate.orders.validity import Stamps, begin_validity, parse_valid_ms
+from sealgate.exchange.stamps import Stamps
+from sealgate.orders.validity import begin_validity, parse_valid_ms
 
 WINDOW_MS = 5000
 ROUNDING_MS = 3

@@ -28,7 +28,7 @@ async def test_a_bot_that_is_gone_while_there_is_no_connection(upstream: Upstrea
         await upstream.until_received(1)
         async with station.bot() as bot:
             await bot.send(ORDER)
-            await station.until(lambda: station.gateway.generation.upstream.waiting(Lane.ORDER) == 1)
+            await station.until(lambda: station.gateway.generation.exchange.upstream.waiting(Lane.ORDER) == 1)
             bot.hang_up()
         outcome = await station.outcomes.until(1)
         go.set()
@@ -46,7 +46,7 @@ async def test_slow_reads_leave_room_for_orders_and_cancels(upstream: Upstream) 
     async with running_station(upstream, upstream={"max_connections": 8}) as station:
         reads = [asyncio.ensure_future(station.ask(READ)) for _ in range(12)]
         await upstream.until_received(6)
-        await station.until(lambda: station.gateway.generation.upstream.waiting(Lane.READ) == 6)
+        await station.until(lambda: station.gateway.generation.exchange.upstream.waiting(Lane.READ) == 6)
         assert (await station.ask(ORDER)).status == 200
         assert (await station.ask(CANCEL)).status == 200
         for read in reads:
@@ -118,10 +118,10 @@ async def test_a_fault_after_the_order_went_out_claims_nothing(station: Station)
 @pytest.mark.parametrize("server_ms", [b"0000000000001", b"9999999999999"])
 async def test_a_401_that_states_an_absurd_time_moves_no_clock(station: Station, server_ms: bytes) -> None:
     detail = b'{"detail":"Timestamp outside recv_window (5000ms). Server time: %b"}' % server_ms
-    before = station.gateway.generation.clock.server_now()
+    before = station.gateway.generation.exchange.clock.server_now()
     station.upstream.answers.extend([say(reply(b"401 Unauthorized", detail))] * 2)
     await station.ask(ORDER)
-    assert abs(station.gateway.generation.clock.server_now() - before) < 60
+    assert abs(station.gateway.generation.exchange.clock.server_now() - before) < 60
     assert station.gateway.status().clock.steps == 0
 
 
@@ -146,7 +146,7 @@ async def test_a_connection_that_comes_too_late_is_given_back(
 ) -> None:
     """Nothing was sent, the record says so, and the next request gets the connection."""
     async with running_station(upstream, upstream={"max_connections": 1}) as station:
-        connections = station.gateway.generation.upstream
+        connections = station.gateway.generation.exchange.upstream
         connect = connections.connect
 
         async def dawdle(lane: Lane, timeout_s: float, *_: float, **__: bool) -> object:

@@ -136,7 +136,7 @@ async def test_an_order_that_was_refused_once_is_not_sent_again(upstream: Upstre
         await bot.send(ORDER)
         await station.until(lambda: station.gateway.status().keys[0].pause_s > 0)
         await station.until(
-            lambda: station.gateway.generation.live_keys["main"].scheduler.status().waiting != {}
+            lambda: station.gateway.generation.exchange.live_keys["main"].scheduler.status().waiting != {}
         )
         await station.gateway.halt(Scope())
         refused = await bot.reply(b"POST")

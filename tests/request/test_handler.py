@@ -29,7 +29,7 @@ class Carrying:
     """A pipeline that ends each request in one way."""
 
     is_draining = False
-    generation = SimpleNamespace(upstream="connections")
+    generation = SimpleNamespace(exchange=SimpleNamespace(upstream="connections"))
 
     def __init__(self, end: Reply | Exception, bot: Bot | None) -> None:
         self._end = end

@@ -82,7 +82,7 @@ async def test_while_the_first_waits_in_line(station: Station) -> None:
     """Nothing is signed yet, and so there is no fence to tell."""
     station.upstream.answers.append(pause(b"0.3"))
     ahead = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    scheduler = station.gateway.generation.live_keys["main"].scheduler
+    scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
     await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
     first = asyncio.ensure_future(station.ask(order()))
     await station.until(lambda: sum(scheduler.status().waiting.values()) == 2)

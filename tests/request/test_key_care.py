@@ -17,9 +17,9 @@ from sealgate.config.venues import default_venue, venue_source
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.clock import Sample
+from sealgate.keys.key_health import FIRST_GAP_S
 from sealgate.keys.key_records import KeyRecord
 from sealgate.request.key_care import KeyCare
-from sealgate.request.key_health import FIRST_GAP_S
 
 READ, LIST = "/v1/trade/symbols/list", "/v1/trade/api-keys"
 INVALID = answer(401, b'{"detail": "Invalid API key"}')
@@ -47,10 +47,10 @@ class Scene:
         self.pipeline = pipeline
         self.host = host
         self.untried: set[str] = set()
-        self.breaker = pipeline.generation.live_keys["main"].breaker
+        self.breaker = pipeline.generation.exchange.live_keys["main"].breaker
         self._care = KeyCare(pipeline, "main", self.untried, host)
         # Known to a second: good enough for as long as these tests look.
-        pipeline.generation.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
+        pipeline.generation.exchange.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
 
     async def look(self, times: int) -> Sequence[Mapping[str, Any]]:
         """Look so often, once a second; return what was logged."""

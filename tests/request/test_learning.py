@@ -51,10 +51,10 @@ class Lesson:
 async def lesson() -> AsyncIterator[Lesson]:
     host = HandHost()
     async with generation_of(make_config("http://127.0.0.1:9"), host) as generation:
-        generation.clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
-        generation.clock.trouble = None
-        generation.clock.due.clear()
-        yield Lesson(Learner(generation), generation.clock)
+        generation.exchange.clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
+        generation.exchange.clock.trouble = None
+        generation.exchange.clock.due.clear()
+        yield Lesson(Learner(generation), generation.exchange.clock)
 
 
 def sent() -> RequestContext:

@@ -129,10 +129,11 @@ async def pipeline_to(
 ) -> AsyncIterator[Pipeline]:
     host = host or Hasty()
     async with generation_of(make_config("http://127.0.0.1:9"), host) as tree:
-        tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
+        tree.exchange.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
         upstream: Any = Exchange(connections)
         books = Bookkeeping(IdempotencyKeys(ReplayBounds(1, 1, 1.0)), book, host)
-        reached = dataclasses.replace(tree, upstream=upstream)
+        exchange = dataclasses.replace(tree.exchange, upstream=upstream)
+        reached = dataclasses.replace(tree, exchange=exchange)
         halting = halting or Halting(InFlightRequests(), None, host)
         yield Pipeline(reached, books, halting, host)
 
@@ -211,7 +212,7 @@ async def test_an_order_that_was_recorded_when_a_halt_came_is_not_sent() -> None
 async def test_an_order_that_was_recorded_when_its_key_was_disabled_is_not_sent() -> None:
     journal, connection = Meanwhile(), Connection(OK)
     async with pipeline_to(connection, book=journal) as pipeline:
-        breaker = pipeline.generation.live_keys["main"].breaker
+        breaker = pipeline.generation.exchange.live_keys["main"].breaker
 
         async def disable() -> None:
             breaker.conclude(judged(401, b'{"detail":"Invalid API key"}'), 0.0)

@@ -238,7 +238,7 @@ async def test_an_order_waits_for_no_better_clock_than_its_own_key_needs(
     keys = {"main": KEY, "strict": {**KEY, "api_key": "ak-public-2", "recv_window_ms": 1}}
     journal = {"file": str(file)}
     async with running_station(upstream, TOKENS, bots=bots, keys=keys, journal=journal) as station:
-        assert station.gateway.generation.clock.not_ready is not None
+        assert station.gateway.generation.exchange.clock.not_ready is not None
         assert told(await station.ask(order("BTC", "0.1", b"X-Gateway-Deadline-Ms: 2000"))) == (
             200,
             "done",

@@ -19,8 +19,8 @@ from rig.upstream import Act, Received, Upstream, say
 from rig.wire import OK, reply
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
+from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.machine.system import System
-from sealgate.request.key_health import BreakerState, KeyFault
 from sealgate.request.price_care import PriceCare
 
 SELL = b"symbol=BTCUSDT&side=SELL&type=LIMIT&quantity=0.1&price=50000"
@@ -167,7 +167,7 @@ async def test_a_read_that_fails_is_told_and_repeated_after_a_minute(
 
 async def test_nothing_is_read_with_a_key_that_is_disabled() -> None:
     async with scene(answer(200, PRICES)) as one:
-        breaker = one.pipeline.generation.live_keys["main"].breaker
+        breaker = one.pipeline.generation.exchange.live_keys["main"].breaker
         breaker.state = BreakerState(KeyFault.INVALID)
         assert await one.look(5) == []
         assert one.pipeline.asked == []

@@ -55,7 +55,7 @@ async def begin_to_ask_the_time(station: Station, answer: Act) -> None:
     upstream = station.upstream
     await station.until(lambda: len(upstream.asked_time) >= BURST)
     asked, upstream.time = len(upstream.asked_time), answer
-    station.gateway.generation.clock.due.set()
+    station.gateway.generation.exchange.clock.due.set()
     await station.until(lambda: len(upstream.asked_time) > asked)
     upstream.time = None
 

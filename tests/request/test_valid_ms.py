@@ -51,7 +51,7 @@ class Exchange:
 
 
 async def bound_ms(station: Station) -> float:
-    return (station.gateway.generation.clock.error_s() or 0.0) * 1000
+    return (station.gateway.generation.exchange.clock.error_s() or 0.0) * 1000
 
 
 @pytest.mark.parametrize("valid_ms", [150, 400])
@@ -116,7 +116,7 @@ async def test_a_clock_that_is_set_between_two_attempts_extends_nothing(
 
     async def limit(wire: Wire) -> None:
         station.upstream.skew_ms = step_ms
-        clock = station.gateway.generation.clock
+        clock = station.gateway.generation.exchange.clock
         clock.due.set()
         await station.until(lambda: clock.status().steps == 1)
         await wire.write(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.01"))
@@ -166,7 +166,7 @@ WRONG = [
 
 @pytest.mark.parametrize("valid", WRONG)
 async def test_what_cannot_be_held_is_refused(station: Station, valid: str) -> None:
-    clock, upstream = station.gateway.generation.clock, station.upstream
+    clock, upstream = station.gateway.generation.exchange.clock, station.upstream
     upstream.time = say(reply(b"503 Service Unavailable", b""))  # no later sample narrows the bound again
     asked = len(upstream.asked_time)
     clock.due.set()

@@ -23,8 +23,8 @@ async def generation_of(
     try:
         yield generation
     finally:
-        await generation.upstream.close()
-        await generation.clock_keeper._upstream.close()
+        await generation.exchange.upstream.close()
+        await generation.exchange.clock_keeper._upstream.close()
 
 
 class Scripted:

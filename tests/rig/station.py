@@ -91,7 +91,7 @@ class Station:
 
     def disable_key(self) -> None:
         """Have the exchange call the key `main` invalid, to a bot and to the gateway's own read."""
-        breaker, now = self.gateway.generation.live_keys["main"].breaker, System.now()
+        breaker, now = self.gateway.generation.exchange.live_keys["main"].breaker, System.now()
         refused = judged(401, b'{"detail":"Invalid API key"}')
         breaker.observe(401, refused, now)
         breaker.conclude(refused, now)
@@ -139,7 +139,7 @@ async def running_station(
 
 def watch_signing(station: Station, see: Callable[[bytes], None]) -> None:
     """Call `see` with each signature as it is made: after the stamp, right before the request is sent."""
-    sealer = station.gateway.generation.live_keys["main"].key.sealer
+    sealer = station.gateway.generation.exchange.live_keys["main"].key.sealer
     encode = sealer._encode
 
     def watched(digest: bytes) -> bytes:

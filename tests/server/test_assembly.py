@@ -37,15 +37,16 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Ge
     async with generation_of(make_config(URL), host) as old, contextlib.AsyncExitStack() as ends:
         config = make_config(url, **tables)
         new = build_generation(config, read_parts(config, ENVIRON), host, InFlightRequests(), old)
-        ends.push_async_callback(new.upstream.close)
-        ends.push_async_callback(new.clock_keeper._upstream.close)
+        ends.push_async_callback(new.exchange.upstream.close)
+        ends.push_async_callback(new.exchange.clock_keeper._upstream.close)
         yield old, new
 
 
 def part(generation: Generation, name: str) -> object:
     if name == "open":
-        return generation.gates.of_open
-    return getattr(generation.live_keys["main"] if name in {"scheduler", "stamps"} else generation, name)
+        return generation.exchange.gates.of_open
+    exchange = generation.exchange
+    return getattr(exchange.live_keys["main"] if name in {"scheduler", "stamps"} else exchange, name)
 
 
 CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
@@ -67,7 +68,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
 async def test_what_starts_anew(url: str, tables: dict[str, Any], anew: set[str]) -> None:
     async with one_after_the_other(url, **tables) as (old, new):
         assert {name for name in PARTS if part(new, name) is not part(old, name)} == anew
-        assert new.live_keys["main"].breaker is not old.live_keys["main"].breaker, (
+        assert new.exchange.live_keys["main"].breaker is not old.exchange.live_keys["main"].breaker, (
             "a new tree begins with healthy keys"
         )
 
@@ -84,10 +85,10 @@ def keys_of(*accounts: str | None) -> dict[str, Any]:
 async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[RateScheduler], RateScheduler]:
     config = make_config(URL, venue=venue, keys=keys)
     async with generation_of(config, HandHost()) as generation:
-        lines = [generation.live_keys[name].scheduler for name in keys]
-        nonces = {id(generation.live_keys[name].nonces) for name in keys}
+        lines = [generation.exchange.live_keys[name].scheduler for name in keys]
+        nonces = {id(generation.exchange.live_keys[name].nonces) for name in keys}
         assert len(nonces) == len(keys)
-        return lines, generation.gates.of_open
+        return lines, generation.exchange.gates.of_open
 
 
 async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too() -> None:
@@ -119,7 +120,7 @@ def config_of(folder: Path, tables: dict[str, Any]) -> Any:
 async def test_no_traceback_prints_the_environment() -> None:
     async with contextlib.AsyncExitStack() as ends:
         site, pipeline = build_services(make_config(URL), ENVIRON, HandHost(), ends)
-        ends.push_async_callback(pipeline.generation.clock_keeper._upstream.close)
+        ends.push_async_callback(pipeline.generation.exchange.clock_keeper._upstream.close)
         assert ENVIRON["EXCHANGE_SECRET"] not in repr(site)
 
 

@@ -113,10 +113,10 @@ async def test_the_same_secret_is_not_tried(site: Site) -> None:
     assert site.upstream.received == []
     assert after is not before
     kept = ("upstream", "clock", "clock_keeper")
-    assert after.gates.of_open is before.gates.of_open
-    assert all(getattr(after, name) is getattr(before, name) for name in kept)
-    assert after.live_keys["main"].scheduler is before.live_keys["main"].scheduler
-    assert after.live_keys["main"].stamps is before.live_keys["main"].stamps
+    assert after.exchange.gates.of_open is before.exchange.gates.of_open
+    assert all(getattr(after.exchange, name) is getattr(before.exchange, name) for name in kept)
+    assert after.exchange.live_keys["main"].scheduler is before.exchange.live_keys["main"].scheduler
+    assert after.exchange.live_keys["main"].stamps is before.exchange.live_keys["main"].stamps
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ async def test_other_certificates_in_the_same_file_count(
         running_upstream(authority.server_context()) as exchange,
         running_site(exchange, tmp_path, upstream={"ca_file": str(ca_file)}) as site,
     ):
-        before = site.gateway.generation.upstream
+        before = site.gateway.generation.exchange.upstream
         assert await site.reload() == ()
-        assert site.gateway.generation.upstream is before
+        assert site.gateway.generation.exchange.upstream is before
         write(ca_file, ours + others)
         assert await site.reload() == ()
         after = site.gateway.generation
-        assert after.upstream is not before
+        assert after.exchange.upstream is not before
         write(ca_file, others)
         with pytest.raises(ReloadError, match=r"its certificate is refused .*; correct base_url, \[clock\]"):
             await site.reload()
@@ -253,14 +253,14 @@ async def test_a_bad_configuration_changes_nothing(site: Site, spoil: Callable[[
 
 async def test_what_is_under_way_ends_on_the_old_connections(site: Site) -> None:
     go = asyncio.Event()
-    old = site.gateway.generation.upstream
+    old = site.gateway.generation.exchange.upstream
     site.upstream.answers.append(hold_until(go, say(OK)))
     async with running_upstream() as other, site.station.bot() as bot:
         await bot.send(ORDER)
         await site.upstream.until_received(1)
         site.base_url = other.base_url
         assert await site.reload() == ()
-        assert site.gateway.generation.upstream is not old
+        assert site.gateway.generation.exchange.upstream is not old
         assert (await site.station.ask(ORDER)).status == 200
         assert [received.target for received in other.received] == [PROBE, b"/v1/trade/order"]
         go.set()
@@ -286,11 +286,11 @@ async def test_a_waiting_order_goes_with_the_key_it_came_for(site: Site) -> None
 
 
 async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site: Site) -> None:
-    before = site.gateway.generation.live_keys["main"]
+    before = site.gateway.generation.exchange.live_keys["main"]
     key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
     site.tables["keys"] = {"renamed": key}
     await site.reload()
-    after = site.gateway.generation.live_keys["renamed"]
+    after = site.gateway.generation.exchange.live_keys["renamed"]
     assert (after.scheduler, after.stamps) == (before.scheduler, before.stamps)
 
 
@@ -536,10 +536,10 @@ async def test_a_file_that_is_refused_is_tried_once_and_again_when_it_changes(si
 
 
 async def test_another_clock_is_there_before_it_is_needed(site: Site) -> None:
-    before = site.gateway.generation.clock
+    before = site.gateway.generation.exchange.clock
     site.tables["clock"] = {"interval": 20.0}
     assert await site.reload() == ()
-    assert site.gateway.generation.clock is not before
+    assert site.gateway.generation.exchange.clock is not before
     assert site.gateway.status().not_ready == ()
 
 
@@ -559,7 +559,7 @@ async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
     token = f"file:{site.secret.with_name('token')}"
     site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
     await site.reload()
-    live_keys = site.gateway.generation.live_keys
+    live_keys = site.gateway.generation.exchange.live_keys
     assert live_keys["main"].scheduler is live_keys["again"].scheduler
     assert live_keys["main"].scheduler is not live_keys["other"].scheduler
 

@@ -113,7 +113,7 @@ async def test_a_cancel_is_the_next_where_requests_go_one_at_a_time() -> None:
 
 
 def waiting(station: Station) -> int:
-    return sum(station.gateway.generation.live_keys["main"].scheduler.status().waiting.values())
+    return sum(station.gateway.generation.exchange.live_keys["main"].scheduler.status().waiting.values())
 
 
 async def test_a_key_that_waits_for_its_reply_holds_up_no_other_key() -> None:

@@ -20,7 +20,7 @@ from rig.station import Settings, running_station
 from rig.tls import Authority
 from rig.upstream import Received, Upstream, running_upstream
 from sealgate.exchange.kept_clock import KeptClock
-from sealgate.orders.validity import Nonces, Stamps
+from sealgate.exchange.stamps import Nonces, Stamps
 from venues.through import FILES, HERE, Case, Sent, load, signed_by_ccxt, target_of
 
 SEED, ROUNDS = "2", "6"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sealgate import venues
+from sealgate.exchange.stamps import Nonces, next_nonce
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
-from sealgate.orders.validity import Nonces, next_nonce
 from sealgate.venues.order_terms import OrderShape, PriceShape
 from sealgate.venues.routes import Auth, Lane, Permission, RouteTable
 from sealgate.venues.scheme import Sealer

@@ -14,13 +14,13 @@ from sealgate.cli.frame import config_option
 from sealgate.config import Config, load_config
 from sealgate.config.venues import DEFAULT_VENUE
 from sealgate.diagnose.arguments import checked_target, chosen_alias
+from sealgate.exchange.stamps import Nonces
 from sealgate.http.target import Target
 from sealgate.keys.key import headers_in
 from sealgate.keys.parts import build_key
 from sealgate.machine.system import System
 from sealgate.machine.terminal import leave_with_error
 from sealgate.orders.journal.nonces import nonce_of_command
-from sealgate.orders.validity import Nonces
 from sealgate.server.memory import nonces_place
 from sealgate.venues.routes import METHODS
 from sealgate.venues.templates import UnsignableError, names_in

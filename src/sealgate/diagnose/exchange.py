@@ -20,6 +20,7 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
 from sealgate.exchange.pool import Upstream
 from sealgate.exchange.refused_reads import refused_unsigned
+from sealgate.exchange.stamps import Nonces
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.key import Secret, bearer_line, by_session
 from sealgate.keys.key_records import ListedKey, find_key
@@ -27,7 +28,6 @@ from sealgate.limits.limit_reply import limit_reply
 from sealgate.machine.findings import REACH, Finding, Level, error_words, fail, ok, warn
 from sealgate.machine.system import System
 from sealgate.orders.journal.nonces import nonce_of_command
-from sealgate.orders.validity import Nonces
 from sealgate.request.rules import method_of_read
 from sealgate.server.memory import nonces_place
 from sealgate.venues.replies import Means

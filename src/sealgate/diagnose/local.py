@@ -17,6 +17,7 @@ from sealgate.config.names import PREFIX
 from sealgate.config.settings import toml_text
 from sealgate.diagnose.vetting import vet_descriptors, vet_disk, vet_own_certificate
 from sealgate.exchange.pool import ConnectionSlots
+from sealgate.exchange.stamps import Nonces
 from sealgate.keys.files import SecretError, wipe
 from sealgate.keys.key import SigningKey
 from sealgate.keys.parts import key_with, read_roster
@@ -32,7 +33,6 @@ from sealgate.orders.journal.insight import look_into
 from sealgate.orders.journal.learned import UNREAD_FIX
 from sealgate.orders.journal.marks import LOST_FIX, WHAT_IS_LOST, Marks, places
 from sealgate.orders.journal.nonces import FAR_FIX, FAR_S
-from sealgate.orders.validity import Nonces
 from sealgate.request.rules import look_at_policy, policies
 from sealgate.server.memory import nonces_place, subject
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX

@@ -6,13 +6,13 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from sealgate.exchange.clock import ClockStatus
+from sealgate.keys.key_health import BreakerState
 from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.machine.findings import span
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts
 from sealgate.orders.policy import Guard, words
-from sealgate.request.key_health import BreakerState
 from sealgate.venues.routes import Lane
 
 _NOBODY_WAITS = {lane.value: 0 for lane in Lane}

@@ -2,7 +2,6 @@
 
 Pure:
 admission     who asks, and whether the rules let it through
-key_health    what replies say of a key, and when it is tried again
 strangers     how long the answer to a wrong token is held back
 
 Shell:
@@ -15,7 +14,6 @@ context       what is in flight, and all that is known of it
 bots          a bot's connection, and what is read from it
 bookkeeping   Idempotency-Keys, and orders in the journal
 halting       stops orders and lets them go again
-key_breaker   refuses requests while a key is not accepted
 shared_reads  one reply for identical reads
 learning      what an attempt teaches pacer and clock
 replies       the reply to the bot

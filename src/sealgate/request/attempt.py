@@ -6,6 +6,7 @@ from collections.abc import Callable
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.connection import CLOSED_UNUSED, UpstreamConnection
+from sealgate.exchange.exchange import LiveKey
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.http.headers import content_length
 from sealgate.keys.key import FORM, STATES_LENGTH, SigningKey, bearer_line
@@ -14,7 +15,7 @@ from sealgate.machine.system import System
 from sealgate.request.admission import Ticket
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation, LiveKey
+from sealgate.request.generation import Generation
 from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
 from sealgate.venues.own_parameters import body_type
@@ -55,7 +56,7 @@ class Sender:
         Return the reply or the failure, None if nothing was sent and the request must wait again.
         """
         is_sent = False
-        live_key, now = self._generation.live_keys[ticket.key], self._system.now()
+        live_key, now = self._generation.exchange.live_keys[ticket.key], self._system.now()
         try:
             # 1. Let the journal know of nonces that rise before they are used.
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
@@ -70,7 +71,7 @@ class Sender:
             timeout_s = self.time_left_s(context, now)
             # 4. Sign. Nothing may be waited for between the nonce and the first byte.
             stamp = context.timestamp_ms, live_key.nonces.take(context.timestamp_ms)
-            data = sealed_request(self._generation.upstream.head, ticket, live_key.key, stamp, body)
+            data = sealed_request(self._generation.exchange.upstream.head, ticket, live_key.key, stamp, body)
             # 5. If anything was waited for, ask once more whether it may be sent at this moment.
             if permit.has_waited:
                 self._standing.check(ticket, context, now)
@@ -111,7 +112,7 @@ class Sender:
 
     async def _reserve(self, live_key: LiveKey, permit: Permit, now: float) -> float:
         """Have the journal reserve nonces if the next one is not reserved yet; return the time after that."""
-        now_ms = self._generation.clock.timestamp_ms(now)
+        now_ms = self._generation.exchange.clock.timestamp_ms(now)
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
         permit.has_waited = True
@@ -122,7 +123,7 @@ class Sender:
         self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext
     ) -> None:
         """Choose the timestamp, and note until when the exchange can accept it: the fence."""
-        key, clock = live_key.key, self._generation.clock
+        key, clock = live_key.key, self._generation.exchange.clock
         content = key.sealer.content(ticket.method, ticket.target, body)
         now_ms = clock.timestamp_ms(now)
         if context.validity is None:
@@ -141,7 +142,7 @@ class Sender:
         fresh_s = _FRESH * live_key.key.recv_window_ms / 1000
         for is_last in (False, True):
             since = self._system.now()
-            server_ms = int(self._generation.clock.server_now() * 1000)
+            server_ms = int(self._generation.exchange.clock.server_now() * 1000)
             try:
                 async with asyncio.timeout(self.time_left_s(context, since)):
                     await self._books.intent(ticket, body, context, server_ms)

@@ -7,13 +7,13 @@ The pipeline calls `begin` before anything waits, and before the first byte of e
 from dataclasses import replace
 
 from sealgate.errors import Refusal
+from sealgate.exchange.stamps import Nonces
 from sealgate.machine.system import System
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.idempotency import Declined, Fresh, IdempotencyKeys, Name, digest
 from sealgate.orders.journal import Journal, NoncesKeeper, Order
 from sealgate.orders.journal.rows import kept_body
 from sealgate.orders.outcome import Conclusion, Ending
-from sealgate.orders.validity import Nonces
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
 from sealgate.request.replies import Reply

@@ -32,7 +32,7 @@ class OrderChecks:
         self, ticket: Ticket, checks: Checks, body: bytes, since: float, context: RequestContext
     ) -> None:
         """Check an order whose head was read at `since`, and count it as used. Raises Refusal."""
-        live_key, clock = self._generation.live_keys[ticket.key], self._generation.clock
+        live_key, clock = self._generation.exchange.live_keys[ticket.key], self._generation.exchange.clock
         # 1. Fix when its X-Gateway-Valid-Ms ends: no wait that follows extends it.
         if checks.valid_ms:
             key = live_key.key

@@ -11,6 +11,7 @@ from sealgate.limits.claims import Claim
 from sealgate.orders.attempts import NONCE, RATE_LIMITED
 from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.request.admission import Ticket
+from sealgate.venues.routes import Auth
 
 if TYPE_CHECKING:
     from sealgate.orders.idempotency import Name
@@ -228,6 +229,16 @@ class InFlightRequests:
         """End the waiting requests for which `why` returns a refusal; return how many."""
         reasons = [(context, why(context)) for context in self._carriers]
         return sum(context.stop(reason) for context, reason in reasons if reason is not None)
+
+    def stop_signed(self, breaker: object, refusal: Refusal) -> int:
+        """End the waiting signed requests with the key of a breaker; return how many."""
+
+        def why(context: RequestContext) -> Refusal | None:
+            ticket = context.ticket
+            is_signed = ticket is not None and ticket.route.auth is Auth.SIGNED
+            return refusal if is_signed and context.breaker is breaker else None
+
+        return self.stop(why)
 
     async def wait_until_idle(self, at_most_s: float | None, carrier: object = None) -> None:
         """Return when nothing is in flight, or nothing with that carrier, or the time is over."""

@@ -57,7 +57,7 @@ class Handler:
         context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
-        self._in_flight.begin(context, self.pipeline.generation.upstream)
+        self._in_flight.begin(context, self.pipeline.generation.exchange.upstream)
         try:
             reply = await self._answer(self.pipeline, request, context)
             if reply.remainder is None:

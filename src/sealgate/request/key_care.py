@@ -11,11 +11,11 @@ import structlog
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
+from sealgate.keys.key_breaker import fix_of
+from sealgate.keys.key_health import KeyVerdict, is_mismatch, judge_key, key_fault
 from sealgate.keys.key_records import KeyRecord, KeyState, find_record
 from sealgate.machine.findings import RENEW
 from sealgate.machine.system import System
-from sealgate.request.key_breaker import fix_of
-from sealgate.request.key_health import KeyVerdict, is_mismatch, judge_key, key_fault
 from sealgate.request.own_reads import Deliverer, ask
 from sealgate.venues.routes import Lane
 
@@ -42,7 +42,7 @@ class KeyCare:
     def __init__(self, pipeline: Deliverer, alias: str, untried: set[str], system: System) -> None:
         self._pipeline = pipeline
         self._alias = alias
-        self._live_key = pipeline.generation.live_keys[alias]
+        self._live_key = pipeline.generation.exchange.live_keys[alias]
         self._untried = untried
         venue = pipeline.generation.config.venue
         self._signed_read, self._key_list = venue.signed_read, venue.key_list
@@ -66,7 +66,7 @@ class KeyCare:
         doubt, was_disabled = breaker.state.doubt, breaker.state.fault is not None
         if not breaker.try_again():
             return
-        if doubt is not None and not self._signed_read:  # the key stays in use, see request/key_health.py
+        if doubt is not None and not self._signed_read:  # the key stays in use, see keys/key_health.py
             cause = f"{doubt.value}; the venue's file names no read in reads.signed that could confirm it"
             log.error("key_refused", key=self._alias, cause=cause, fix=fix_of(doubt, self._alias))
             return
@@ -98,7 +98,7 @@ class KeyCare:
 
     def _may_try(self) -> bool:
         now = self._system.now()
-        if not self._pipeline.generation.clock.is_good_for(self._live_key.key.recv_window_ms, now):
+        if not self._pipeline.generation.exchange.clock.is_good_for(self._live_key.key.recv_window_ms, now):
             self._try_at = now + _FIRST_READ_S
         return now >= self._try_at and not self._pipeline.is_draining
 
@@ -155,7 +155,7 @@ class KeyCare:
         return answer
 
     def _warn(self, record: KeyRecord) -> None:
-        now = self._pipeline.generation.clock.server_now()
+        now = self._pipeline.generation.exchange.clock.server_now()
         days = round(record.days_left(now), 1) if record.expires_at is not None else None
         event = _TROUBLES.get(record.state(now))
         if event is not None:

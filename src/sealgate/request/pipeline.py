@@ -5,6 +5,7 @@ import asyncio
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.connection import UpstreamConnection
+from sealgate.exchange.exchange import Line
 from sealgate.exchange.failure import Failure
 from sealgate.http.server import Incoming
 from sealgate.limits.scheduler import Permit, Shared
@@ -16,7 +17,7 @@ from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import read_body, whole_body
 from sealgate.request.checks import OrderChecks, learn_prices
 from sealgate.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
-from sealgate.request.generation import Generation, Line
+from sealgate.request.generation import Generation
 from sealgate.request.halting import Halting
 from sealgate.request.learning import Learner
 from sealgate.request.replies import Reply, passed_on
@@ -70,7 +71,7 @@ class Pipeline:
         if (checks := ticket.checks) is not None and checks.trade_if is not None:
             check_body(ticket, checks.trade_if, body)
         # 3. Was it answered before? If not, may it begin?
-        sealer = self.generation.live_keys[ticket.key].key.sealer
+        sealer = self.generation.exchange.live_keys[ticket.key].key.sealer
         if (known := self._books.begin(ticket, body, sealer, context)) is not None:
             return known
         self._standing.check_new(ticket)
@@ -86,7 +87,7 @@ class Pipeline:
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
         bot = request.connection
         ticket = self._admission.admit(request.head, bot.peer, bot.own_url, context)
-        live_key, config = self.generation.live_keys[ticket.key], self.generation.config
+        live_key, config = self.generation.exchange.live_keys[ticket.key], self.generation.config
         if ticket.route.auth is _SESSION and live_key.key.session is None:
             raise Refusal("bot_forbidden", f"The key has no session token: set keys.{ticket.key}.session.")
         context.breaker = live_key.breaker
@@ -110,7 +111,7 @@ class Pipeline:
         Each round has one of three ends: a reply to pass on; nothing was sent, or it is to be sent again, and
         the next round begins; a Refusal, where it is given up.
         """
-        line = self.generation.line_of(ticket)
+        line = self.generation.exchange.line_of(ticket.key, ticket.route.auth)
         while True:
             now = self._system.now()
             self._standing.check(ticket, context, now)
@@ -137,7 +138,7 @@ class Pipeline:
         """Return a permit if the request can be sent without waiting, else None."""
         if context.resends:
             return None
-        if line.window_ms is not None and not self.generation.clock.is_good_for(line.window_ms, now):
+        if line.window_ms is not None and not self.generation.exchange.clock.is_good_for(line.window_ms, now):
             return None
         return line.scheduler.pass_at_once(context.claim(ticket, line.serial), now)
 
@@ -146,7 +147,7 @@ class Pipeline:
     ) -> Permit | Shared:
         """Wait for the backoff of a resend, for the clock, and in line, where identical reads go as one."""
         context.enter(QUEUE, self._system.now())
-        clock = self.generation.clock
+        clock = self.generation.exchange.clock
         # 1. A resend waits for its backoff, or for a fresh sample of the clock.
         if context.resends and context.resends[-1] == TIMESTAMP:
             await clock.wait_for_resync(context.give_up_at)
@@ -195,7 +196,7 @@ class Pipeline:
         connection: UpstreamConnection | Failure | None = None
         if not context.needs_new_connection:
             may_be_lost = ticket.is_read and not context.resends  # they may use the oldest connections
-            connection = self.generation.upstream.take(ticket.route.lane, may_be_lost=may_be_lost)
+            connection = self.generation.exchange.upstream.take(ticket.route.lane, may_be_lost=may_be_lost)
         if connection is None:
             connection = await self._connect(ticket, permit, context)
         attempt: Answer | Failure | None
@@ -218,7 +219,7 @@ class Pipeline:
         """Wait for a connection; return None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._system.now())
         permit.has_waited = True
-        connection = await self.generation.upstream.connect(
+        connection = await self.generation.exchange.upstream.connect(
             ticket.route.lane,
             self._sender.time_left_s(context, now),
             context.give_up_at - now,

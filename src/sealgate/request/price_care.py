@@ -40,7 +40,7 @@ class PriceCare:
 
     def _key_in_use(self) -> str | None:
         """Return the first key that is not disabled: only `KeyCare` tries one that is."""
-        keys = self._pipeline.generation.live_keys
+        keys = self._pipeline.generation.exchange.live_keys
         return next((alias for alias, key in keys.items() if key.breaker.state.fault is None), None)
 
     async def _read(self, target: str, alias: str) -> None:

@@ -88,7 +88,7 @@ class Gateway:
             is_draining=self.pipeline.is_draining,
             inflight=self.handler.inflight,
             connections=len(self.server.connections),
-            clock=self.generation.clock.status(),
+            clock=self.generation.exchange.clock.status(),
             journal=self.books.status,
             keys=self._keys(),
             halts=halt_status(self.services.halting.halts),
@@ -102,19 +102,20 @@ class Gateway:
     def _keys(self) -> tuple[KeyStatus, ...]:
         return tuple(
             key_status(alias, live_key.scheduler.status(), live_key.breaker.state, live_key.breaker.record)
-            for alias, live_key in self.generation.live_keys.items()
+            for alias, live_key in self.generation.exchange.live_keys.items()
         )
 
     def _not_ready(self) -> tuple[str, ...]:
         reasons = []
         if self.pipeline.is_draining:
             reasons.append("shutting down")
-        if (clock := self.generation.clock.not_ready) is not None:
+        if (clock := self.generation.exchange.clock.not_ready) is not None:
             reasons.append(clock)
         if (journal := self.books.status).is_refusing:
             reasons.append(f"the journal cannot be written: {journal.trouble}")
         faults = {
-            alias: live_key.breaker.state.fault for alias, live_key in self.generation.live_keys.items()
+            alias: live_key.breaker.state.fault
+            for alias, live_key in self.generation.exchange.live_keys.items()
         }
         if all(faults.values()):
             reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
@@ -128,14 +129,14 @@ class Gateway:
         """Lift the halts of a scope, and use its keys again at once if the exchange refused them."""
         keys = tuple(
             alias
-            for alias, live_key in self.generation.live_keys.items()
+            for alias, live_key in self.generation.exchange.live_keys.items()
             if scope.covers(Scope(scope.bot, alias)) and live_key.breaker.enable()
         )
         return replace(await self.services.halting.resume(scope, origin), keys=keys)
 
     async def wait_until_ready(self, seconds: float) -> None:
         """Wait until requests can be signed. Raises Refusal `clock_unsynced` if that takes too long."""
-        await self.generation.clock.wait_until_ready(self.system.now() + seconds)
+        await self.generation.exchange.clock.wait_until_ready(self.system.now() + seconds)
 
     async def drain(self) -> None:
         """Stop accepting connections, serve for the grace period, answer the requests in flight, close."""
@@ -180,7 +181,7 @@ async def running_gateway(
         )
         wanted = config.listen.max_connections
         server = BotServer(
-            service, wanted, room_for_bots(wanted, pipeline.generation.upstream.most_connections)
+            service, wanted, room_for_bots(wanted, pipeline.generation.exchange.upstream.most_connections)
         )
         ends.push_async_callback(services.background.stop)
         services.background.follow(services.work(pipeline))
@@ -195,7 +196,7 @@ async def running_gateway(
 
 async def _close_upstream(handler: Handler) -> None:
     """Close the connections in use by then: a reload may have replaced the first ones."""
-    await handler.pipeline.generation.upstream.close()
+    await handler.pipeline.generation.exchange.upstream.close()
 
 
 Said = tuple[int, dict[str, Any]]

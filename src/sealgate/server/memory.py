@@ -63,12 +63,16 @@ def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Snapshot
 
 def subjects(generation: Generation) -> dict[str, RateScheduler]:
     """Return where what is to be remembered is learned."""
-    of_open = {f"{generation.config.base_url} without a key": generation.gates.of_open}
+    of_open = {f"{generation.config.base_url} without a key": generation.exchange.gates.of_open}
     of_keys = {
         subject(generation.config, alias): live_key.scheduler
-        for alias, live_key in generation.live_keys.items()
+        for alias, live_key in generation.exchange.live_keys.items()
     }
-    return of_keys if generation.gates.of_open in generation.gates.of_keys else {**of_keys, **of_open}
+    return (
+        of_keys
+        if generation.exchange.gates.of_open in generation.exchange.gates.of_keys
+        else {**of_keys, **of_open}
+    )
 
 
 def subject(config: Config, alias: str) -> str:

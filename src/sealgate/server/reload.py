@@ -17,20 +17,22 @@ from sealgate.config import Config, ConfigError, check_whole
 from sealgate.config.venues import is_scheme_open
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
+from sealgate.exchange.exchange import LiveKey
 from sealgate.http.target import Target
+from sealgate.keys.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.keys.key_records import find_record
 from sealgate.keys.parts import read_parts
 from sealgate.keys.sources import SecretError
 from sealgate.keys.watch import SecretWatch
 from sealgate.machine.system import System
-from sealgate.request.generation import Generation, LiveKey
+from sealgate.request.generation import Generation
 from sealgate.request.handler import Handler
-from sealgate.request.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.request.own_reads import Deliverer, ask
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.rules import log_policies
+from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, subjects
-from sealgate.server.services import Services, build_generation, pacing_of
+from sealgate.server.services import Services, build_generation
 from sealgate.venues.routes import Lane
 
 _FREE = {
@@ -102,15 +104,15 @@ class Trial:
         return [doubt for doubt in doubts if doubt is not None]
 
     def _live_key(self, alias: str) -> LiveKey:
-        return self._new.generation.live_keys[alias]
+        return self._new.generation.exchange.live_keys[alias]
 
     def _changed(self, proof: Callable[[LiveKey], Hashable]) -> list[str]:
         """Return the keys whose proof has not been accepted yet: new ones, or all at another exchange."""
         new = self._new.generation
         if new.config.base_url != self._old.config.base_url:
-            return list(new.live_keys)
-        known = {proof(live_key) for live_key in self._old.live_keys.values()}
-        return [alias for alias, live_key in new.live_keys.items() if proof(live_key) not in known]
+            return list(new.exchange.live_keys)
+        known = {proof(live_key) for live_key in self._old.exchange.live_keys.values()}
+        return [alias for alias, live_key in new.exchange.live_keys.items() if proof(live_key) not in known]
 
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it proves nothing about the key, None if the key is good."""
@@ -263,13 +265,13 @@ class Reloader:
 
         If the old clock works, that is an error: no request could be signed any more.
         """
-        if new.generation.clock is old.generation.clock:
+        if new.generation.exchange.clock is old.generation.exchange.clock:
             return []
         until = self._services.system.now() + _FIRST_SAMPLE_S
         try:
-            await new.generation.clock.wait_until_ready(until)
+            await new.generation.exchange.clock.wait_until_ready(until)
         except Refusal as refusal:
-            if new.generation.config.clock.required and old.generation.clock.not_ready is None:
+            if new.generation.config.clock.required and old.generation.exchange.clock.not_ready is None:
                 fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
                 raise ReloadError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
             return [refusal.detail]
@@ -279,24 +281,24 @@ class Reloader:
         if self._services.keeper is not None:
             self._services.keeper.follow(subjects(new.generation))
         self._handler.pipeline = new
-        new.generation.clock_keeper.gates = new.generation.gates
+        new.generation.exchange.clock_keeper.gates = new.generation.exchange.gates
         log_policies(new.generation.config, new.generation.rules.guards)
         pacing = pacing_of(new.generation.config)
-        for scheduler in new.generation.gates.schedulers:
+        for scheduler in new.generation.exchange.gates.schedulers:
             scheduler.adopt(pacing)
         old.retire()
         self._services.background.follow(self._services.work(new))
-        if new.generation.upstream is not old.generation.upstream:
+        if new.generation.exchange.upstream is not old.generation.exchange.upstream:
             self._services.background.finish(self._retire(old))
 
     async def _retire(self, old: Pipeline) -> None:
         """Close the old connections when nobody needs them any more."""
         try:
-            await self._services.in_flight.wait_until_idle(None, old.generation.upstream)
+            await self._services.in_flight.wait_until_idle(None, old.generation.exchange.upstream)
         finally:
-            await old.generation.upstream.close()
+            await old.generation.exchange.upstream.close()
 
     def _give_up(self, new: Pipeline, old: Pipeline) -> None:
         self._services.background.follow(self._services.work(old))
-        if new.generation.upstream is not old.generation.upstream:
-            self._services.background.finish(new.generation.upstream.close())
+        if new.generation.exchange.upstream is not old.generation.exchange.upstream:
+            self._services.background.finish(new.generation.exchange.upstream.close())

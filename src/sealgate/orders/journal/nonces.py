@@ -14,11 +14,11 @@ from pathlib import Path
 
 import structlog
 
+from sealgate.exchange.stamps import Nonces
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import JournalError, as_journal_error, connect
 from sealgate.orders.journal.journal import Journal
 from sealgate.orders.journal.lock import user_of
-from sealgate.orders.validity import Nonces
 
 FAR_S = 60.0
 FAR_FIX = (

@@ -1,15 +1,14 @@
 """The circuit breaker of a key: it refuses requests while the exchange is known not to accept the key."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
 
 from sealgate.errors import Refusal
+from sealgate.keys.key_health import BreakerState, KeyFault, is_mismatch, key_fault
 from sealgate.machine.system import System
-from sealgate.request.context import InFlightRequests, RequestContext
-from sealgate.request.key_health import BreakerState, KeyFault, is_mismatch, key_fault
 from sealgate.venues.replies import Means, Verdict
-from sealgate.venues.routes import Auth
 
 if TYPE_CHECKING:
     from sealgate.keys.key_records import KeyRecord
@@ -23,16 +22,19 @@ _FIXES = {
 
 log = structlog.get_logger("sealgate.keys")
 
+Stop = Callable[["KeyBreaker", Refusal], int]
+
 
 class KeyBreaker:
     """Learns from replies whether the exchange accepts a key; a reload begins with new, closed breakers.
 
-    `record` is what the exchange's list says of it, None as long as that is not known.
+    `stop` ends the signed requests with this key that wait, and returns how many. `record` is the entry of
+    the key in the exchange's list, None as long as that is not known.
     """
 
-    def __init__(self, alias: str, in_flight: InFlightRequests, system: System) -> None:
+    def __init__(self, alias: str, stop: Stop, system: System) -> None:
         self._alias = alias
-        self._in_flight = in_flight
+        self._stop = stop
         self._system = system
         self.state = BreakerState()
         self.record: KeyRecord | None = None
@@ -100,13 +102,9 @@ class KeyBreaker:
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
-        refused = self._in_flight.stop(lambda context: refusal if self._is_mine(context) else None)
+        refused = self._stop(self, refusal)
         fix = f"{fix_of(fault, self._alias)}; it is retried automatically"
         log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused or None, fix=fix)
-
-    def _is_mine(self, context: RequestContext) -> bool:
-        ticket = context.ticket
-        return context.breaker is self and ticket is not None and ticket.route.auth is Auth.SIGNED
 
     def _refusal(self, fault: KeyFault, now: float) -> Refusal:
         wait_s = max(0.0, self.state.trial_at - now)

@@ -3,7 +3,7 @@
 import pytest
 
 from rig.verdicts import judged
-from sealgate.request.key_health import (
+from sealgate.keys.key_health import (
     DOUBT_GAP_S,
     FIRST_GAP_S,
     MANY_MISMATCHES,

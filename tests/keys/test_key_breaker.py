@@ -12,9 +12,9 @@ from rig.admitted import ticket
 from rig.verdicts import judged
 from rig.wire import let_pass
 from sealgate.errors import Refusal
+from sealgate.keys.key_breaker import KeyBreaker
+from sealgate.keys.key_health import FIRST_GAP_S, KeyFault
 from sealgate.request.context import InFlightRequests, RequestContext, Stage
-from sealgate.request.key_breaker import KeyBreaker
-from sealgate.request.key_health import FIRST_GAP_S, KeyFault
 
 INVALID = (401, b'{"detail": "Invalid API key"}')
 MISMATCH = (401, b'{"detail": "Invalid HMAC signature"}')
@@ -28,7 +28,7 @@ def host() -> HandHost:
 
 @pytest.fixture
 def breaker(host: HandHost) -> KeyBreaker:
-    return KeyBreaker("main", InFlightRequests(), host)
+    return KeyBreaker("main", InFlightRequests().stop_signed, host)
 
 
 def observe(
@@ -104,7 +104,10 @@ def test_the_gateways_own_read_tells_enough(breaker: KeyBreaker) -> None:
 
 async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHost) -> None:
     in_flight = InFlightRequests()
-    breaker, other = KeyBreaker("main", in_flight, host), KeyBreaker("alt", in_flight, host)
+    breaker, other = (
+        KeyBreaker("main", in_flight.stop_signed, host),
+        KeyBreaker("alt", in_flight.stop_signed, host),
+    )
     waiting = {
         "signed": ("POST /order", breaker),
         "by session": ("GET /api-keys", breaker),

@@ -1,0 +1,134 @@
+"""From the configuration to an exchange, which takes over what has not changed of the former one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sealgate.config import Config
+from sealgate.exchange.clock_keeper import ClockKeeper, TimeSource
+from sealgate.exchange.destination import Destination, destination_of
+from sealgate.exchange.exchange import Exchange, LiveKey
+from sealgate.exchange.kept_clock import ClockNeeds, KeptClock
+from sealgate.exchange.pool import Upstream
+from sealgate.exchange.stamps import Nonces, Stamps
+from sealgate.keys.key_breaker import KeyBreaker, Stop
+from sealgate.keys.parts import Parts
+from sealgate.limits.firewall import Firewall
+from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.scheduler import Gates, RateScheduler
+from sealgate.machine import process as machine
+from sealgate.machine.process import StartError
+from sealgate.machine.system import System
+from sealgate.server.memory import nonces_place, subject
+from sealgate.venues.venue import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """An exchange before a reload, and the configuration that it was made of."""
+
+    config: Config
+    exchange: Exchange
+
+
+def build_exchange(
+    config: Config, parts: Parts, system: System, stop: Stop, former: Former | None = None
+) -> Exchange:
+    """Make an exchange inside a running loop; it takes over what has not changed of the former one.
+
+    `stop` ends the requests of a key that the exchange refuses. Raises StartError if limits are to be shared
+    and the packages for that are not installed.
+    """
+    old = None if former is None else former.exchange
+    destination = destination_of(config, parts.ca_digest)
+    # 1. Connections, and what is known of a firewall on the way, belong to the destination.
+    is_same = old is not None and old.upstream.destination == destination
+    upstream = old.upstream if old is not None and is_same else Upstream(destination)
+    firewall = old.gates.firewall if old is not None and is_same else Firewall()
+    # 2. Limits belong to whom the exchange counts together.
+    live_keys = _live_keys(config, parts, system, stop, former)
+    of_keys = frozenset(live_key.scheduler for live_key in live_keys.values())
+    gates = Gates(of_keys, _open_scheduler(config, live_keys, system, former), firewall)
+    # 3. The clock belongs to what it asks. One that is taken over keeps its gates until the swap.
+    needs, source, at = settings = _clock_settings(config, destination)
+    if (
+        former is not None
+        and _clock_settings(former.config, former.exchange.upstream.destination) == settings
+    ):
+        clock, keeper = former.exchange.clock, former.exchange.clock_keeper
+    else:
+        clock = KeptClock(needs, system)
+        keeper = ClockKeeper(source, clock, Upstream(at, upstream.closes), gates, system)
+    return Exchange(config.venue, upstream, clock, keeper, gates, live_keys)
+
+
+def _live_keys(
+    config: Config, parts: Parts, system: System, stop: Stop, former: Former | None
+) -> dict[str, LiveKey]:
+    """Return the keys in use. The venue says which keys its limit counts together.
+
+    Schedulers, stamps and nonces stay what they are over a reload, whatever a key's alias and secret are.
+    """
+    schedulers: dict[str, RateScheduler] = {}
+    marks: dict[str, tuple[Stamps, Nonces]] = {}
+    if former is not None:
+        for alias, live_key in former.exchange.live_keys.items():
+            schedulers[subject(former.config, alias)] = live_key.scheduler
+            marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
+    signing = config.venue.signing
+    live_keys: dict[str, LiveKey] = {}
+    for alias, key in parts.keys.items():
+        name, make = subject(config, alias), _maker(config, parts, alias, system)
+        if name not in schedulers:
+            schedulers[name] = make()
+        place = nonces_place(config, alias)
+        stamps, nonces = marks.setdefault(place, (Stamps(), Nonces(signing.nonce, system.unique, place)))
+        breaker = KeyBreaker(alias, stop, system)
+        serial = place if signing.nonces_rise else ""
+        live_keys[alias] = LiveKey(key, schedulers[name], stamps, nonces, breaker, serial)
+    return live_keys
+
+
+def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable[[], RateScheduler]:
+    """Return a function that makes a key's scheduler, for this gateway alone or for a cluster."""
+    settings, url = pacing_of(config), parts.redis
+    if url is None:
+        return lambda: RateScheduler(Pacer(settings, system.chance), system)
+    if not machine.has_redis():
+        raise StartError(f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out")
+    from sealgate.cluster.redis_group import shared_scheduler  # noqa: PLC0415 - redis is an extra
+
+    return lambda: shared_scheduler(alias, subject(config, alias), url, settings, system)
+
+
+def _open_scheduler(
+    config: Config, live_keys: Mapping[str, LiveKey], system: System, former: Former | None
+) -> RateScheduler:
+    """Return the scheduler of requests without a key.
+
+    If the exchange counts by address, that is the limit of all. Else they have one of their own, if any: its
+    429s must not pause the orders.
+    """
+    scope = config.venue.limits.scope
+    if scope is Scope.ADDRESS and live_keys:
+        return next(iter(live_keys.values())).scheduler
+    if (
+        former is not None
+        and former.config.base_url == config.base_url
+        and former.config.venue.limits.scope is scope
+    ):
+        return former.exchange.gates.of_open
+    return RateScheduler(Pacer(pacing_of(config), system.chance), system)
+
+
+def pacing_of(config: Config) -> PacerSettings:
+    """Return the settings of a key's scheduler."""
+    return PacerSettings(config.limits.queue, config.limits.known, config.limits.headers)
+
+
+def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
+    """Return the settings of a clock; `orders` is the destination of requests."""
+    recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
+    needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
+    source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
+    destination = replace(orders, max_connections=1, keep_alive_s=2 * source.interval_s)
+    return needs, source, destination
