@@ -87,7 +87,8 @@ def test_answer_log_status_and_top_say_who_when_and_why(tmp_path: Path, gateway:
     assert halt["since_ms"] > 0
     address = admin(gateway).removeprefix("http://")
     shown = run("top", "--once", "--admin", address, folder=tmp_path, environ={"COLUMNS": "200"})
-    assert re.search(rf"halted \S+ \w+ ago {who}: {WHY}", shown.out)
+    told = " ".join(shown.out.split())
+    assert re.search(rf"Orders are halted for all bots since .+ ago, {who}\. .*Reason: {WHY}", told), told
     ended = run("resume", "--reason", "all clear", folder=tmp_path)
     line = gateway.line("orders_resumed")
     assert (line["uid"], line["pid"], line["reason"]) == (os.geteuid(), ended.pid, "all clear")
@@ -104,7 +105,7 @@ def test_the_page_says_who_when_and_why(tmp_path: Path, gateway: Gateway) -> Non
     node = ["node", "--input-type=module", "--eval", PAGE, "--", *arguments]
     shown = subprocess.run(node, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     who = rf"by user {os.geteuid()}, process {ended.pid}\. "
-    halt = rf"^Orders are halted for all bots since [\d/]+, [\d:]+, \d+ s ago, {who}.* Reason: {WHY}$"
+    halt = rf"^Orders are halted for all bots since .+ ago, {who}.*Reason: {WHY}$"
     assert re.search(halt, shown.stdout, re.MULTILINE), shown
 
 

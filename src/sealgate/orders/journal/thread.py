@@ -158,10 +158,11 @@ class DatabaseThread:
             is_running = None not in items
             with self._timed():
                 self._write([item for item in items if isinstance(item, _Write)])
-            for job in items:
-                if isinstance(job, _Job):
-                    with self._timed():
-                        self._do(job)
+            for job in [
+                item for item in items if isinstance(item, _Job)
+            ]:  # no name stays with an order's row
+                with self._timed():
+                    self._do(job)
             if self._system.now() >= self._look_at or not is_running:
                 with self._timed():
                     self._look()
