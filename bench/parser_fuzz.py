@@ -22,7 +22,7 @@ from aiohttp.http import HttpRequestParser as AiohttpRequests
 from aiohttp.http import HttpResponseParser as AiohttpReplies
 from aiohttp.http_exceptions import HttpProcessingError
 
-from sealgate.http.memory import HeadMemory
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.parser import (
     Malformed,
     RawReplyHead,

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from pytest_aiohttp import AiohttpServer
 
 from sealgate.cli import main
-from sealgate.config.model import Admin
+from sealgate.config.settings import Admin
 from sealgate.exchange.clock import ClockStatus
 from sealgate.machine.system import System
 from sealgate.observe.admin import admin_app

@@ -11,9 +11,9 @@ from sealgate.cluster.messages import Completion, Grant, Note, RejectedClaim, Sh
 from sealgate.cluster.relay import LeaderRelay
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection, Release
-from sealgate.limits.memory import Snapshot
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.quotas import Quota
+from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import LimitStatus
 from sealgate.venues.routes import Lane
 

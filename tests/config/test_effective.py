@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from sealgate.config.effective import Effective, effective
+from sealgate.config.listing import all_settings
 from sealgate.config.load import load_with_sources
-from sealgate.config.settings import all_settings
 
 TOML = """\
 base_url = "https://a.example"

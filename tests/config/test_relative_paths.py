@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from sealgate.cli import main
 from sealgate.config import load_config
+from sealgate.config.listing import all_settings
 from sealgate.config.load import load_own_gateway
-from sealgate.config.settings import all_settings
 from sealgate.config.values import Anchored
 
 TEXT = """

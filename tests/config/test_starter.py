@@ -5,8 +5,8 @@ import pytest
 
 from sealgate.config import load_config
 from sealgate.config.effective import effective
+from sealgate.config.listing import all_settings, toml_text
 from sealgate.config.load import load_with_sources
-from sealgate.config.settings import all_settings, toml_text
 from sealgate.config.sources import DEFAULT
 from sealgate.config.starter import WIDTH, starter_text
 from sealgate.config.venues import built_in_venue, venue_names

@@ -29,7 +29,7 @@ from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.diagnose.local import found_wrong, look_at_reach
 from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles
 from sealgate.keys.key_health import MANY_MISMATCHES
-from sealgate.limits.memory import pause_s
+from sealgate.limits.snapshots import pause_s
 from sealgate.machine.findings import Level, fail, warn
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import connect, prepare

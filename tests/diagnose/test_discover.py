@@ -15,7 +15,7 @@ from rig.upstream import running_upstream, say
 from rig.wire import PATIENCE_S, reply
 from sealgate.config import Config
 from sealgate.diagnose.schemes import make_plan
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

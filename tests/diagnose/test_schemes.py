@@ -21,7 +21,7 @@ from sealgate.diagnose.schemes import (
     next_step,
     pause_s,
 )
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 
 PATH, QUERY = SignedTarget
 DEFAULT = Way(Encoding.HEX, SecretIs.UTF8)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.parser_fuzz import REPLIES, REQUESTS, mutate, read_reply
-from sealgate.http.memory import HeadMemory
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.parser import (
     MOST_HEAD_BYTES,
     Malformed,

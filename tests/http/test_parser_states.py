@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.http.memory import HeadMemory
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.parser import Malformed, RequestHead, RequestParser
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

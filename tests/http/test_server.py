@@ -20,7 +20,7 @@ from rig.held_memory import counting_held
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
-from sealgate.http.memory import HeadMemory
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.parser import RequestHead
 from sealgate.http.places import Places
 from sealgate.http.server import Incoming, ServerConnection, Service

@@ -20,8 +20,8 @@ from sealgate.keys.parts import (
     read_roster,
     read_session,
 )
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget
 from sealgate.keys.sources import SecretError, read_secret
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget
 
 URL = "https://api.example.com"
 HEX = "00ff" * 8

@@ -5,7 +5,7 @@ import pytest
 from rig.admitted import signing_key, ticket
 from sealgate.keys.key import Secret
 from sealgate.request.admission import Ticket
-from sealgate.request.attempt import sealed_request
+from sealgate.request.sender import sealed_request
 
 START = b"%b %b HTTP/1.1\r\nHost: api.example.com\r\n"
 STAMP_MS = 1_790_000_000_000

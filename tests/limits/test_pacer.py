@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 
 from limits.test_status import kept
-from sealgate.limits import OTHERS, READS, Limit, memory
+from sealgate.limits import OTHERS, READS, Limit
+from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.quotas import Quota

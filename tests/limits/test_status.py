@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sealgate.limits import ALL, OTHERS, READS, Limit, LimitEstimator, Weights
 from sealgate.limits.claims import Claim
-from sealgate.limits.memory import Snapshot, aged, kept_in_words, pause_s, paused, restore, snapshot
 from sealgate.limits.quotas import Quota
+from sealgate.limits.snapshots import Snapshot, aged, kept_in_words, pause_s, paused, restore, snapshot
 from sealgate.limits.status import LimitStatus, in_words, limit_statuses
 from sealgate.venues.routes import Lane
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from rig.verdicts import judged
 from sealgate.errors import REASONS
 from sealgate.exchange.failure import Failure, FailureKind
-from sealgate.orders.attempts import (
+from sealgate.orders.outcome import Conclusion
+from sealgate.orders.resends import (
     RESENDS,
     Again,
     Deliver,
@@ -17,7 +18,6 @@ from sealgate.orders.attempts import (
     after_reply,
     conclude,
 )
-from sealgate.orders.outcome import Conclusion
 from sealgate.venues.replies import Means, Verdict, Whose
 
 DONE, REFUSED, NOT_SENT, UNKNOWN = (

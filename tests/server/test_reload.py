@@ -19,8 +19,8 @@ from rig.upstream import Received, Upstream, Wire, hold_until, running_upstream,
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.config import Config, ConfigError
 from sealgate.keys.watch import SecretWatch, State
-from sealgate.limits.memory import Snapshot
 from sealgate.limits.scheduler import RateScheduler
+from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.halts import Scope
 from sealgate.request.key_care import KeyCare
 from sealgate.server.gateway import Gateway, running_gateway

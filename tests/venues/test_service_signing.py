@@ -15,7 +15,7 @@ from sealgate.config.venues import default_venue
 from sealgate.diagnose.schemes import tells_encoding
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget
 from sealgate.venues.scheme import Sealer
 
 PREFIX = "/v1/trade"

@@ -1,4 +1,4 @@
-"""`sealgate check`: what is wrong with the set-up, and what to do about it (diagnose/run.py)."""
+"""`sealgate check`: what is wrong with the set-up, and what to do about it (diagnose/check.py)."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def command(
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """
     from sealgate.cli.report import Report
-    from sealgate.diagnose.run import CheckOptions, check
+    from sealgate.diagnose.check import CheckOptions, check
 
     report = Report(as_json=as_json, explains=explain)
     code = check(CheckOptions(config_file, path, is_offline), report, os.environ)

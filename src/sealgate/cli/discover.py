@@ -16,7 +16,7 @@ from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.arguments import checked_target, chosen_alias
 from sealgate.diagnose.probe import Discovery, ProbeSpec, direct_upstream
 from sealgate.diagnose.schemes import ENDS, MOST_AGAIN, End, Lesson, Plan, ProbeResult, SearchEnd
-from sealgate.keys.ways import SignedTarget
+from sealgate.keys.signing_choices import SignedTarget
 from sealgate.machine.loop import run
 from sealgate.machine.system import System
 from sealgate.machine.terminal import leave, leave_with_error, shortened

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from sealgate.config.effective import Effective
-from sealgate.config.settings import toml_text
+from sealgate.config.listing import toml_text
 from sealgate.machine.findings import Cause, Finding, Level, Weight, worst
 from sealgate.machine.terminal import coloured, faint
 

@@ -25,7 +25,8 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from sealgate.errors import REASONS
-from sealgate.limits import Limit, memory
+from sealgate.limits import Limit
+from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.limits.limit_reply import LONGEST_S
 from sealgate.limits.quotas import Quota

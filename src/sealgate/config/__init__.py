@@ -4,7 +4,7 @@ Pure:
 names  paths of settings, as TOML and the environment write them, and the names that nobody may choose
 
 Shell:
-model        the tree: one model per table of the file; a new setting is a field here
+settings     the tree: one model per table of the file; a new setting is a field here
 values       the types of its fields: what may be written, with our words if it is something else
 load         finds the file, reads the sources, checks the whole
 sources      the file, the environment, flags
@@ -15,7 +15,7 @@ references   where a secret is (`file:`, `env:`, …)
 files        files that the configuration names
 venues       the setting `venue`, and the files that come with the program
 venue_names  names that no venue has, and what to write instead
-settings     all settings as a flat list
+listing      all settings as a flat list
 effective    each setting with its source: `config show`
 starter      the file that `config init` writes
 schema       the JSON Schema for editors
@@ -23,7 +23,7 @@ schema       the JSON Schema for editors
 
 from sealgate.config.addresses import Address
 from sealgate.config.load import check_whole, load_config
-from sealgate.config.model import Config, Listen
 from sealgate.config.problems import ConfigError
+from sealgate.config.settings import Config, Listen
 
 __all__ = ["Address", "Config", "ConfigError", "Listen", "check_whole", "load_config"]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from sealgate.config.addresses import Address
-from sealgate.config.model import Config
 from sealgate.config.names import STRANGER, STRANGERS_LABEL
 from sealgate.config.problems import Problem
+from sealgate.config.settings import Config
 from sealgate.venues.routes import RouteTable
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sealgate.config.listing import ANY, Setting, all_settings, plain_value
 from sealgate.config.load import Loaded
 from sealgate.config.names import SettingPath, dotted
-from sealgate.config.settings import ANY, Setting, all_settings, plain_value
 from sealgate.config.sources import DEFAULT
 from sealgate.config.values import Masked
 from sealgate.config.venues import settings_of

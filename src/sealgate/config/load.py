@@ -9,10 +9,10 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from sealgate.config.consistency import inconsistencies
-from sealgate.config.model import Admin, Config, Listen
+from sealgate.config.listing import anchored
 from sealgate.config.names import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
-from sealgate.config.settings import anchored
+from sealgate.config.settings import Admin, Config, Listen
 from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
 
 # What tells where the gateway is, and which.

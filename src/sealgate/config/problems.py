@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from sealgate.config.listing import ANY, all_settings
 from sealgate.config.names import PREFIX, SettingPath, variable
-from sealgate.config.settings import ANY, all_settings
 from sealgate.machine.nearest import nearest
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from sealgate.config.model import Config
-from sealgate.config.settings import plain_value
+from sealgate.config.listing import plain_value
+from sealgate.config.settings import Config
 
 DRAFT = "http://json-schema.org/draft-04/schema#"
 

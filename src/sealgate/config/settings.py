@@ -1,157 +1,410 @@
-"""All settings as a flat list, from the model: what a person can write, its default, its example.
+"""The tree: one frozen model per table of the configuration file, with the defaults of docs/configuration.md.
 
-Editors, the starter file, `config show` and suggestions read it, so that none of them lags behind the model.
+Every value is parsed here, once, into the type that its reader needs: an address, seconds, bytes. The checks
+that need more than one value are in consistency.py.
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Literal, Never
 
-from pydantic import BaseModel, ByteSize
-from pydantic.fields import FieldInfo
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from sealgate.config.model import Config
-from sealgate.config.names import SettingPath
-from sealgate.config.values import Anchored
-from sealgate.config.venues import venue_text
-from sealgate.venues.venue import Venue
+from sealgate.config import values
+from sealgate.config.addresses import Address
+from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
 
-ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
-
-_UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
-_Mark = TypeVar("_Mark")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting as the model has it; `path` has ANY where the user chooses the name."""
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    path: SettingPath
-    field: FieldInfo
+
+class Listen(_Table):
+    """Where bots connect. `unix_group` is the group's number; without a `client_ca` no client certificate."""
+
+    tcp: values.OptionalAddress = Field(
+        default=Address("127.0.0.1", 8787), description='Where bots connect, host:port; "" turns it off.'
+    )
+    unix: values.OptionalSocket = Field(
+        default=None, description="A Unix socket for bots.", examples=["/run/sealgate/bots.sock"]
+    )
+    unix_mode: Literal["0600", "0660"] = Field(
+        default="0600", description="0660 also admits listen.unix_group."
+    )
+    unix_group: values.OptionalGroup = Field(
+        default=None, description="A group, by name or number.", examples=["traders"]
+    )
+    hosts: values.Hosts = Field(
+        default=_LOOPBACK_HOSTS, description="Accepted names in the Host header, with any port."
+    )
+    max_body: values.Size = Field(default=ByteSize(1024**2), description="The largest body of a request.")
+    head_timeout: values.Seconds = Field(
+        default=10.0, description="Seconds that a bot may take to send a request's head."
+    )
+    body_timeout: values.Seconds = Field(
+        default=10.0, description="Seconds that a bot may take to send its body."
+    )
+    max_connections: values.Count = Field(default=1000, description="Open connections of bots.")
+    tls_cert: values.PemFile = Field(
+        default=None,
+        description="PEM file with certificate and chain: HTTPS for bots.",
+        examples=["/etc/sealgate/cert.pem"],
+    )
+    tls_key: values.PemFile = Field(
+        default=None,
+        description="PEM file with its key, readable by you alone.",
+        examples=["/etc/sealgate/key.pem"],
+    )
+    client_ca: values.CaFile = Field(
+        default=None,
+        description="PEM file of authorities: bots must have a certificate from one of them.",
+        examples=["/etc/sealgate/clients.pem"],
+    )
+    drain: values.SecondsOrZero = Field(
+        default=3.0, description="Seconds after SIGTERM in which reads and cancels still pass."
+    )
+
+
+class Admin(_Table):
+    """Where metrics and health are read, and commands are taken. `unix` is "off", or None for the default."""
+
+    tcp: values.OptionalAddress = Field(
+        default=Address("127.0.0.1", 8788),
+        description='Where the live page, metrics and health are read; "" turns it off.',
+    )
+    hosts: values.Hosts = Field(
+        default=_LOOPBACK_HOSTS, description="Accepted names in the Host header of the admin address."
+    )
+    unix: values.AdminSocket = Field(
+        default=None,
+        description='Socket for halt, resume and reload; "" is the default place, "off" is none.',
+        examples=["/run/sealgate/admin.sock"],
+    )
+
+
+class Upstream(_Table):
+    """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
+
+    prefix: values.PathPrefix = Field(
+        default="", description="The start of every path: forwarded, but not signed."
+    )
+    connect_timeout: values.Seconds = Field(default=3.0, description="Seconds to make one connection.")
+    total_timeout: values.Seconds = Field(default=10.0, description="Seconds for one attempt.")
+    max_connections: values.Count = Field(
+        default=32, description="Connections to the exchange; with 1, reads wait behind an order that hangs."
+    )
+    keep_alive: values.Seconds = Field(default=15.0, description="Seconds that an idle connection is kept.")
+    warm: bool = Field(default=True, description="Keep one connection open at all times.")
+    ca_file: values.CaFile = Field(
+        default=None,
+        description="PEM file of authorities to trust instead of the system's.",
+        examples=["/etc/sealgate/exchange-ca.pem"],
+    )
+
+
+class Signing(_Table):
+    """What replaces the venue file's settings; None: nothing does. `Config.venue` includes it."""
+
+    header_prefix: values.HeaderPrefix | None = Field(
+        default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]
+    )
+    encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
+        default=None, description="How the signature is written.", examples=["hex"]
+    )
+    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] | None = Field(
+        default=None, description="How the stored secret becomes the HMAC's key.", examples=["utf8"]
+    )
+    target: Literal["path", "path_and_query"] | None = Field(
+        default=None, description="path_and_query also signs what follows the ?.", examples=["path"]
+    )
+
+
+class Clock(_Table):
+    """How the exchange's time is followed. `path` is "" where nothing says it."""
+
+    path: values.OptionalPath = Field(
+        default="", description='The path of the exchange\'s time; "" if it has none.'
+    )
+    field: values.JsonPointer = Field(
+        default="", description='JSON pointer to the time in the reply; "" searches for it.'
+    )
+    interval: values.Seconds = Field(default=30.0, description="Seconds between two samples.")
+    grace: values.SecondsOrZero = Field(
+        default=10.0,
+        description="Seconds to wait for the first sample before it is logged that there is none.",
+    )
+    required: bool = Field(
+        default=True, description="false: sign by this machine's clock while the exchange's is not known."
+    )
+
+
+class Limits(_Table):
+    """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
+
+    known: values.Quotas = Field(
+        default=(),
+        description='Published limits, such as ["1200/60s"]; others are learned.',
+        examples=[["1200/60s"]],
+    )
+    headers: bool = Field(
+        default=True, description="false ignores RateLimit and similar header fields of replies."
+    )
+    replay_429: Literal["all", "reads", "none"] = Field(
+        default="all", description="What is sent again after a 429."
+    )
+    max_wait: values.SecondsOrZero = Field(
+        default=30.0, description="The longest a request may wait in the gateway, in seconds."
+    )
+    queue: values.Count = Field(default=1000, description="How many requests of one key may wait at once.")
+    redis: values.Redis = Field(
+        default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
+    )
+
+
+class Log(_Table):
+    """What is logged, and how."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="info logs every request; warning logs only problems."
+    )
+    format: Literal["auto", "console", "json"] = Field(
+        default="auto", description="The format of the log; auto is console on a terminal, else json."
+    )
+
+
+class Journal(_Table):
+    """What outlives the process; without a file nothing does. `keep` holds for replies in memory too."""
+
+    file: values.JournalFile = Field(
+        default=None,
+        description="SQLite file that survives a crash: orders in doubt, replies, learned limits.",
+        examples=["journal.db"],
+    )
+    keep: values.Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
+    max_size: values.Size = Field(
+        default=ByteSize(64 * 1024**2),
+        description="Beyond this size, replies are deleted first, orders in doubt never.",
+    )
+    on_failure: Literal["refuse", "continue"] = Field(
+        default="refuse", description="What happens to orders while the file cannot be written."
+    )
+
+
+class Key(_Table):
+    """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
+
+    api_key: values.ApiKey = Field(description="The public part of the key.")
+    secret: values.Reference = Field(
+        description="A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret."
+    )
+    passphrase: values.Reference | None = Field(
+        default=None, description="A reference to its passphrase, if the venue requires one."
+    )
+    uid: values.KeyUid = Field(default="", description="The account's id or memo, if the venue requires one.")
+    session: values.Reference | None = Field(
+        default=None,
+        description="A reference to its session token, which is used to read the key's expiry.",
+        examples=["file:main.session"],
+    )
+    recv_window_ms: values.Count = Field(
+        default=5000, description="How long the exchange accepts this key's timestamps, in milliseconds."
+    )
+    account: values.Name | None = Field(
+        default=None,
+        description="A name for its account: keys with the same name share limits counted by account.",
+        examples=["main"],
+    )
+
+
+class Policy(_Table):
+    """What a bot's orders may be; None: no such rule. `max_size` is one amount, or a table by symbol."""
+
+    symbols: values.Symbols = Field(
+        default=(),
+        description="The symbols that it may order, as the exchange writes them; others are refused.",
+        examples=[["BTC", "ETH"]],
+    )
+    max_size: values.Amounts | None = Field(
+        default=None,
+        description="The largest size of an order, as text, or a table by symbol.",
+        examples=["0.5"],
+    )
+    max_notional: values.Amount | None = Field(
+        default=None, description="The largest size x price of an order, as text.", examples=["10000"]
+    )
+    max_orders_per_minute: values.Count | None = Field(
+        default=None, description="How many orders may pass within any 60 s.", examples=[60]
+    )
+    max_orders_per_day: values.Count | None = Field(
+        default=None,
+        description="How many may pass within any 24 h; with a journal, a restart does not reset it.",
+        examples=[2000],
+    )
+    reduce_only: bool = Field(
+        default=False, description="true allows only orders that are marked as reduce-only."
+    )
+    observe: bool = Field(
+        default=False, description="true counts what would be refused, and refuses nothing."
+    )
 
     @property
-    def name(self) -> str:
-        """How a manual writes it: `keys.*.secret`."""
-        return ".".join(map(str, self.path))
+    def is_set(self) -> bool:
+        """Whether there is any rule."""
+        return any(getattr(self, name) for name in type(self).model_fields if name != "observe")
+
+
+class Bot(_Table):
+    """A client: its credentials, its keys as written (see `Config.keys_of`), its permissions."""
+
+    token: values.Reference | None = Field(
+        default=None,
+        description="A reference to its token; `sealgate token new` makes one.",
+        examples=["file:grid.token"],
+    )
+    uid: values.Uid | None = Field(
+        default=None, description="Its user on the Unix socket, instead of a token.", examples=[1001]
+    )
+    key: values.Name | None = Field(
+        default=None,
+        description="The alias of its key under [keys], if there are several.",
+        examples=["main"],
+    )
+    keys: values.Aliases = Field(
+        default=(),
+        description="The keys that it may choose from; the first is the default.",
+        examples=[["main", "alt"]],
+    )
+    may: values.Permissions = Field(
+        default=frozenset({"read", "trade"}),
+        description="Add keys only for bots that manage API keys or withdraw.",
+    )
+    weight: values.Weight = Field(
+        default=1.0, description="Its share while bots ask for more than the limit."
+    )
+    policy: Policy = Policy()
+
+
+class Route(_Table):
+    """A row for the route table: how it changes the rule that would otherwise apply."""
+
+    # Other required settings may stand in the environment; a member of a list cannot.
+    model_config = ConfigDict(json_schema_extra={"required": ["match"]})
+
+    match: values.RouteMatch = Field(description="METHOD and path, with {placeholders}.")
+    needs: values.Permission | None = Field(
+        default=None, description="With read, it is also sent again after a lost reply.", examples=["read"]
+    )
+    lane: Literal["cancel", "order", "read"] | None = Field(
+        default=None, description="cancel goes before order, order before read.", examples=["read"]
+    )
+    cost: values.Count | None = Field(
+        default=None, description="More than 1 if the exchange counts it as several requests.", examples=[1]
+    )
+    share_s: values.SecondsOrZero | None = Field(
+        default=None,
+        description="How old an identical read's reply may be; 0: only waiting reads share one.",
+        examples=[0.0],
+    )
 
     @property
-    def default(self) -> object:
-        """What holds where nobody sets it, None where somebody must."""
-        is_required = self.field.is_required()
-        return None if is_required else self.field.get_default(call_default_factory=True)
+    def method(self) -> str:
+        """The method that it is about."""
+        return self.match.partition(" ")[0]
 
     @property
-    def description(self) -> str:
-        """One line on what it is for."""
-        return self.field.description or ""
+    def path(self) -> str:
+        """The whole path, prefix included, with its {placeholders}."""
+        return self.match.partition(" ")[2]
 
-    @property
-    def example(self) -> object:
-        """What stands in for a default that is none, None where the default is an example."""
-        return next(iter(self.field.examples or ()), None)
 
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The texts of which it is one, () where it is free, or a set of them."""
-        whole = self.field.annotation
-        forms = () if get_origin(whole) is frozenset else (whole, *get_args(whole))
-        return next((get_args(form) for form in forms if get_origin(form) is Literal), ())
+def _none() -> Mapping[str, Never]:
+    return MappingProxyType({})
 
-    def mark(self, kind: type[_Mark]) -> _Mark | None:
-        """Return the mark of this class that its type has, if any."""
-        marks = (*self.field.metadata, *_parts(self.field.annotation))
-        return next((mark for mark in marks if isinstance(mark, kind)), None)
 
-    def at(self, names: SettingPath) -> SettingPath:
-        """Return its path with the names that stand in another one where this one leaves them open."""
-        return tuple(
-            names[index] if part == ANY and index < len(names) else part
-            for index, part in enumerate(self.path)
+class Config(BaseSettings):
+    """The whole configuration. Made by `load_config`, which also checks it across tables.
+
+    `venue` has the overrides of `signing` and `upstream.prefix` in it; what its file says of other settings
+    stands in those.
+    """
+
+    # Names in the environment are matched by sources.py, hence case_sensitive here.
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
+    )
+
+    venue: values.VenueName = Field(
+        default_factory=default_venue,
+        json_schema_extra={"default": DEFAULT_VENUE},
+        description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
+    )
+    base_url: values.ExchangeUrl = Field(
+        description="The exchange's address: https, or http if it is on this machine."
+    )
+    cmd_env: values.Variables = Field(
+        default=(),
+        description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
+        examples=["VAULT_*"],
+    )
+    listen: Listen = Listen()
+    admin: Admin = Admin()
+    upstream: Upstream = Upstream()
+    signing: Signing = Signing()
+    clock: Clock = Clock()
+    limits: Limits = Limits()
+    log: Log = Log()
+    journal: Journal = Journal()
+    keys: Annotated[Mapping[values.Name, Key], AfterValidator(MappingProxyType)] = Field(
+        default_factory=_none, examples=["main"]
+    )
+    bots: Annotated[Mapping[values.Name, Bot], AfterValidator(MappingProxyType)] = Field(
+        default_factory=_none, examples=["grid"]
+    )
+    routes: Annotated[tuple[Route, ...], values.LIST] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_by_venue(cls, tree: object) -> object:
+        """Let the venue's file say what nobody set."""
+        return filled(tree) if isinstance(tree, Mapping) else tree
+
+    def model_post_init(self, _context: object, /) -> None:
+        """Put the settings that override the venue's file into the venue."""
+        signing = self.signing
+        venue = self.venue.overridden(
+            prefix=self.upstream.prefix,
+            header_prefix=signing.header_prefix,
+            encoding=signing.encoding,
+            secret=signing.secret_is,
+            signs_query=None if signing.target is None else signing.target == "path_and_query",
         )
+        object.__setattr__(self, "venue", venue)
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take the sources that sources.py has read, or the arguments alone: nothing of the environment."""
+        if isinstance(init_settings, InitSettingsSource) and "trees" in init_settings.init_kwargs:
+            trees = init_settings.init_kwargs["trees"]
+            return tuple(InitSettingsSource(settings_cls, tree) for tree in trees)
+        return (init_settings,)
 
-def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield what an annotation is made of, such as the marks of an Annotated in it."""
-    for part in get_args(annotation):
-        yield part
-        yield from _parts(part)
+    @classmethod
+    def of_trees(cls, trees: Sequence[Mapping[str, object]]) -> "Config":
+        """Validate the settings of several sources, the strongest first. Raises ValidationError."""
+        return cls(trees=trees)  # type: ignore[call-arg]  # for `settings_customise_sources`
 
-
-@cache
-def all_settings() -> tuple[Setting, ...]:
-    """Return every setting, in the order of the model."""
-    return tuple(_settings(Config, ()))
-
-
-def _settings(model: type[BaseModel], path: SettingPath) -> Iterator[Setting]:
-    for name, field in model.model_fields.items():
-        here = (*path, name)
-        inner = model_in(field.annotation)
-        if inner is None:
-            yield Setting(here, field)
-        else:
-            yield from _settings(inner, here if inner is field.annotation else (*here, ANY))
-
-
-def model_in(annotation: object) -> type[BaseModel] | None:
-    """Return the model that an annotation is, or holds."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for model in map(model_in, get_args(annotation)) if model), None)
-
-
-def find_setting(path: SettingPath) -> Setting:
-    """Return the setting at a path of a real configuration, such as `keys.main.secret`. Raises KeyError."""
-    for setting in all_settings():
-        if len(setting.path) == len(path) and setting.at(path) == path:
-            return setting
-    raise KeyError(path)
-
-
-def anchored(tree: dict[str, object], folder: Path) -> dict[str, object]:
-    """Return the settings of a configuration file, with its relative paths taken from its folder."""
-    return {name: _anchored(value, (name,), folder) for name, value in tree.items()}
-
-
-def _anchored(value: object, path: SettingPath, folder: Path) -> object:
-    if isinstance(value, dict):
-        return {name: _anchored(inner, (*path, name), folder) for name, inner in value.items()}
-    if not isinstance(value, str):
-        return value
-    try:
-        mark = find_setting(path).mark(Anchored)
-    except KeyError:
-        return value
-    return mark.at(value, folder) if mark else value
-
-
-def plain_value(value: object) -> object:  # noqa: PLR0911 - one for each kind of value
-    """Return a value as text, number, truth value or list of these; None, for no value, is ""."""
-    match value:
-        case ByteSize():
-            units = (f"{value // size} {unit}" for size, unit in _UNITS if value % size == 0)
-            return next(units, int(value))
-        case bool() | int() | float():
-            return value
-        case Mapping():
-            return {name: str(member) for name, member in value.items()}
-        case frozenset():
-            return sorted(map(str, value))
-        case tuple():
-            return [str(member) for member in value]
-        case Venue():
-            return venue_text(value)
-        case _:
-            return "" if value is None else str(value)
-
-
-def toml_text(value: object) -> str:
-    """Return a plain value as TOML writes it. JSON's form of each is TOML's, too."""
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{json.dumps(name)} = {toml_text(one)}' for name, one in value.items())} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml_text, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    def keys_of(self, bot: str) -> tuple[str, ...]:
+        """Return the aliases that a bot of `bots` may use, its default first."""
+        chosen = self.bots[bot]
+        named = (chosen.key,) if chosen.key else chosen.keys
+        return named or tuple(self.keys)

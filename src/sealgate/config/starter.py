@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
-from sealgate.config.model import Config
-from sealgate.config.settings import ANY, Setting, all_settings, plain_value, toml_text
+from sealgate.config.listing import ANY, Setting, all_settings, plain_value, toml_text
+from sealgate.config.settings import Config
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
 from sealgate.venues.routes import Auth
 from sealgate.venues.venue import Venue

@@ -7,7 +7,7 @@ vetting  by which bounds a clock, a certificate, a disk is fine
 schemes  which signature scheme an exchange accepts: what to ask next
 
 Shell:
-run          the probes of `check`, in order
+check        the probes of `check`, in order
 local        this machine: files, secrets, addresses, the journal
 running      what a gateway that runs says of itself
 network      DNS, TLS, Redis

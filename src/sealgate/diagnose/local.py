@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sealgate.config import Address, Config
 from sealgate.config.addresses import is_loopback
+from sealgate.config.listing import toml_text
 from sealgate.config.names import PREFIX
-from sealgate.config.settings import toml_text
 from sealgate.diagnose.vetting import vet_descriptors, vet_disk, vet_own_certificate
 from sealgate.exchange.pool import ConnectionSlots
 from sealgate.exchange.stamps import Nonces
@@ -23,7 +23,7 @@ from sealgate.keys.key import SigningKey
 from sealgate.keys.parts import key_with, read_roster
 from sealgate.keys.sources import read_secret
 from sealgate.keys.wrong_secrets import Shape, shape_of
-from sealgate.limits.memory import Snapshot, kept_in_words
+from sealgate.limits.snapshots import Snapshot, kept_in_words
 from sealgate.machine.findings import Finding, Level, fail, ok, warn
 from sealgate.machine.process import StartError, grantable
 from sealgate.machine.system import System, random_token

@@ -28,7 +28,7 @@ from sealgate.http.headers import content_length
 from sealgate.http.target import parse_target
 from sealgate.keys.key import STATES_LENGTH, headers_in
 from sealgate.keys.parts import build_candidates
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.limits.limit_reply import limit_reply
 from sealgate.machine.findings import error_words
 from sealgate.machine.system import System

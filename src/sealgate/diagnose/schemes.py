@@ -19,7 +19,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from sealgate.diagnose.causes import HEADERS_MISSING, SESSION_INVALID
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.machine.findings import REACH
 from sealgate.venues.replies import Judge, Means, Verdict
 

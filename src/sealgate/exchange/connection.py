@@ -15,8 +15,8 @@ from sealgate.exchange.destination import TRANSPORT_ERRORS, ReplyError, describe
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.exchange.idle_connections import IdleCloses, IdleLife
 from sealgate.http.flow import Body, Flow
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.headers import ReplyHead, sort_reply
-from sealgate.http.memory import HeadMemory
 from sealgate.http.parser import PIECE_BYTES, Malformed, RawReplyHead, ReplyEvent, ReplyParser
 from sealgate.machine.alarm import Alarm
 from sealgate.machine.system import System

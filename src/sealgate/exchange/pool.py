@@ -16,7 +16,7 @@ from sealgate.exchange.connection import CLOSED_UNUSED, UpstreamConnection
 from sealgate.exchange.destination import ConnectError, Destination, Dialer, client_context
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.exchange.idle_connections import IdleCloses
-from sealgate.http.memory import HeadMemory
+from sealgate.http.head_memory import HeadMemory
 from sealgate.machine.system import System
 from sealgate.venues.routes import Lane
 

@@ -1,11 +1,11 @@
 """HTTP/1.1 on one parser, both ends; it knows nothing of trading.
 
 Pure:
-parser   messages out of bytes: bytes in, events out
-memory   heads that were parsed before, by their bytes
-headers  which fields are kept, dropped, passed on
-target   the request target: one reading only
-places   who gives up a place when all are taken
+parser       messages out of bytes: bytes in, events out
+head_memory  heads that were parsed before, by their bytes
+headers      which fields are kept, dropped, passed on
+target       the request target: one reading only
+places       who gives up a place when all are taken
 
 Shell:
 flow    whether a connection is read and written to; a body as it arrives

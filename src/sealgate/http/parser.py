@@ -19,8 +19,8 @@ from httptools import (
     HttpResponseParser,
 )
 
+from sealgate.http.head_memory import Fields, Head, HeadMemory
 from sealgate.http.headers import FRAMING
-from sealgate.http.memory import Fields, Head, HeadMemory
 from sealgate.http.target import escaped
 
 MOST_HEAD_BYTES: Final = 64 * 1024

@@ -18,7 +18,7 @@ import structlog
 
 from sealgate.errors import Refusal
 from sealgate.http.flow import Body, Flow
-from sealgate.http.memory import HeadMemory
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.parser import PIECE_BYTES, Malformed, RequestEvent, RequestHead, RequestParser
 from sealgate.http.places import Guest, Places
 from sealgate.machine.alarm import Alarm

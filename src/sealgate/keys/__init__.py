@@ -1,19 +1,19 @@
 """API keys: secrets and where they are kept, what signs with them, and what the exchange says of them.
 
 Pure:
-key            a key that signs
-signer         what it signs with, made of its secret
-ways           the kinds of signature that a `[signing]` table can describe
-bot            a client of the gateway
-wrong_secrets  what people store in the place of a secret
-key_health    when the exchange refuses a key, and when it is tried again
-key_records    the exchange's list of keys
-key_audit      what is wrong with the keys of an account
+key              a key that signs
+signer           what it signs with, made of its secret
+signing_choices  how the `[signing]` table may have HMAC signatures written
+bot              a client of the gateway
+wrong_secrets    what people store in the place of a secret
+key_health       when the exchange refuses a key, and when it is tried again
+key_records      the exchange's list of keys
+key_audit        what is wrong with the keys of an account
 
 Shell:
 key_breaker  refuses requests while a key is not accepted
-parts    from the configuration to keys and bots: secrets are read here, once
-sources  `file:`, `env:`, `cmd:`, `systemd:`, `keyring:`
-files    whose file a secret must be
-watch    notices that a secret file has changed
+parts        from the configuration to keys and bots: secrets are read here, once
+sources      `file:`, `env:`, `cmd:`, `systemd:`, `keyring:`
+files        whose file a secret must be
+watch        notices that a secret file has changed
 """

@@ -16,8 +16,8 @@ from sealgate.config.venues import is_scheme_open
 from sealgate.keys.bot import Bot
 from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.signer import KeyMaterial, sealer_of
+from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.keys.sources import SecretError, read_secret, wipe
-from sealgate.keys.ways import Encoding, SecretIs, SignedTarget, Way
 from sealgate.keys.wrong_secrets import not_a_secret, not_a_token
 from sealgate.venues.routes import Permission
 from sealgate.venues.venue import Venue

@@ -19,11 +19,11 @@ round_trips   the jitter of the round trip
 quotas        limits that are stated
 counts        what replies state to be left of them
 limit_reply   what a reply says about the limit
-memory        limits as plain values
+snapshots     limits as plain values
 status        what there is to see of it
 
 Shell:
-scheduler     where the tasks of waiting requests are held
+scheduler  where the tasks of waiting requests are held
 """
 
 from sealgate.limits.estimator import LimitEstimator, Step

@@ -17,7 +17,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sealgate.limits import Limit, LimitEstimator, memory
+from sealgate.limits import Limit, LimitEstimator
+from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import LONGEST_DEADLINE_MS, Claim, Fate, LimitReply, Rejection, Release
 from sealgate.limits.gate import Gate, usable
 from sealgate.limits.quotas import Quota

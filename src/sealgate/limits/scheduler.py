@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Protocol, Self
 import structlog
 
 from sealgate.errors import Refusal
-from sealgate.limits import Limit, memory
+from sealgate.limits import Limit
+from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.firewall import Firewall
 from sealgate.limits.gate import LONGEST_BACKOFF_S
-from sealgate.limits.memory import Snapshot
 from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import PacerStatus
 from sealgate.machine.system import System
 from sealgate.venues.replies import WaitRule

@@ -1,7 +1,7 @@
 """Orders: never twice, never beyond the policy, never forgotten.
 
 Pure:
-attempts     may it be sent again? the one table
+resends      may it be sent again? the one table
 outcome      what became of a request: the record that all readers get
 idempotency  what was answered to an `Idempotency-Key`
 doubts       orders that were sent and whose end is unknown

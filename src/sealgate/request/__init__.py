@@ -1,13 +1,13 @@
 """The way of one request: `pipeline` is its plan, `context` its record.
 
 Pure:
-admission     who asks, and whether the rules let it through
-strangers     how long the answer to a wrong token is held back
+admission  who asks, and whether the rules let it through
+strangers  how long the answer to a wrong token is held back
 
 Shell:
 handler       serves one request from its head to its record
 pipeline      admit, read, recall, check, wait, send, learn, reply
-attempt       one attempt: stamp, record, sign, send
+sender        one attempt: stamp, record, sign, send
 standing      may it be sent? halts, firewalls, refused keys
 checks        what only some requests are looked at for: policy, validity
 context       what is in flight, and all that is known of it

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sealgate.errors import Refusal
+from sealgate.http.head_memory import HeadMemory
 from sealgate.http.headers import Head, HeaderRules
-from sealgate.http.memory import HeadMemory
 from sealgate.http.parser import RequestHead
 from sealgate.http.target import Target, host_name, parse_target, reached_by_proxy
 from sealgate.keys.bot import Bot

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sealgate.errors import Refusal
 from sealgate.limits.claims import Claim
-from sealgate.orders.attempts import NONCE, RATE_LIMITED
 from sealgate.orders.outcome import Conclusion, Outcome
+from sealgate.orders.resends import NONCE, RATE_LIMITED
 from sealgate.request.admission import Ticket
 from sealgate.venues.routes import Auth
 

@@ -6,8 +6,8 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
 from sealgate.limits.limit_reply import counted, limit_reply
 from sealgate.limits.scheduler import Permit
-from sealgate.orders.attempts import TIMESTAMP
 from sealgate.orders.outcome import UpstreamError
+from sealgate.orders.resends import TIMESTAMP
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
 from sealgate.request.generation import Generation

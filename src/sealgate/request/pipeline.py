@@ -10,9 +10,8 @@ from sealgate.exchange.failure import Failure
 from sealgate.http.server import Incoming
 from sealgate.limits.scheduler import Permit, Shared
 from sealgate.machine.system import System
-from sealgate.orders.attempts import TIMESTAMP, Again, GiveUp, after_failure, after_reply
+from sealgate.orders.resends import TIMESTAMP, Again, GiveUp, after_failure, after_reply
 from sealgate.request.admission import Admission, Ticket, check_body
-from sealgate.request.attempt import Sender
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import read_body, whole_body
 from sealgate.request.checks import OrderChecks, learn_prices
@@ -21,6 +20,7 @@ from sealgate.request.generation import Generation
 from sealgate.request.halting import Halting
 from sealgate.request.learning import Learner
 from sealgate.request.replies import Reply, passed_on
+from sealgate.request.sender import Sender
 from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
 from sealgate.venues.routes import Auth
@@ -235,7 +235,7 @@ class Pipeline:
     def _judge(
         self, ticket: Ticket, attempt: Answer | Failure, context: RequestContext, now: float
     ) -> Answer | None:
-        """Decide what follows by orders/attempts.py; return the reply to pass on, None to send again.
+        """Decide what follows by orders/resends.py; return the reply to pass on, None to send again.
 
         Raises Refusal where it is given up.
         """

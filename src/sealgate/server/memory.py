@@ -6,8 +6,8 @@ That is orders, keyed replies, halts, learned limits, prices, and which nonces m
 from collections.abc import Mapping
 
 from sealgate.config import Config
-from sealgate.limits.memory import Snapshot
 from sealgate.limits.scheduler import RateScheduler
+from sealgate.limits.snapshots import Snapshot
 from sealgate.machine.system import System
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.orders.journal import Journal, Keeping, LearnedKeeper, NoncesKeeper

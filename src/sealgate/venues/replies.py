@@ -597,7 +597,7 @@ def _no_reply(kind: str, advice: str) -> Verdict:
     return Verdict(Means.UNKNOWN, kind, Whose.UPSTREAM, advice)
 
 
-# No whole reply at all; the kinds are those of orders/attempts.py, FailureKind.
+# No whole reply at all; the kinds are those of orders/resends.py, FailureKind.
 NO_REPLY = {
     verdict.kind: verdict
     for verdict in (

@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 from exchange.test_kept_clock import EPOCH, HandHost
 from limits.test_status import kept as kept_limit
 from orders.journal.test_orders import running_journal
-from sealgate.limits.memory import Snapshot
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.scheduler import RateScheduler
+from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.journal import Journal, LearnedKeeper
 from sealgate.orders.journal.file import connect
 from sealgate.orders.journal.insight import Insight, look_into

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sealgate.limits.memory import Snapshot
+from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.journal import orders
 from sealgate.orders.journal.file import as_journal_error, check_sound, connect_to_look, is_empty
 from sealgate.orders.journal.learned import read_limits

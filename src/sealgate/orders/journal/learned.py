@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
-from sealgate.limits.memory import Snapshot, aged
 from sealgate.limits.scheduler import RateScheduler
+from sealgate.limits.snapshots import Snapshot, aged
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import JournalError
 from sealgate.orders.journal.journal import Journal

@@ -18,8 +18,8 @@ from sealgate.diagnose.probe import direct_upstream
 from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles, pause_s
 from sealgate.errors import Refusal
 from sealgate.http.target import Target, parse_target
-from sealgate.limits import memory
-from sealgate.limits.memory import Snapshot
+from sealgate.limits import snapshots as memory
+from sealgate.limits.snapshots import Snapshot
 from sealgate.machine.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.machine.loop import run
 from sealgate.machine.system import System
