@@ -55,35 +55,60 @@ class Outcome:
     The pipeline fills it in, `end` completes it, and then nobody changes it.
     """
 
-    bot: str | None = None  # None for a stranger, of whom `client` and `user_agent` tell something
-    client: str | None = None  # its address, or the user of a Unix socket
-    user_agent: str | None = None  # its program, as it says
-    trace_id: str | None = None  # of the bot's traceparent
-    key: str | None = None  # None where it was refused before a key was chosen
-    route: str = "other"
-    lane: "Lane | None" = None
-    status: int = 0
-    conclusion: Conclusion = _NOT_SENT
-    reason: str | None = None  # the slug of the gateway's own answer, None for the exchange's
-    detail: str | None = None  # of the reason, or why a policy that only observes would have refused an order
-    shared: str | None = None  # the id of the request whose reply also answers this one
-    broken: str | None = None  # why the reply broke off
-    attempts: int = 0
-    resends: tuple[str, ...] = ()  # a reason for each time it was sent again
-    upstream_errors: tuple[UpstreamError, ...] = ()  # all that its attempts met
-    queue_s: float = 0.0
-    upstream_s: float = 0.0
-    bot_s: float = 0.0
-    total_s: float = 0.0
-    added_s: float = (
-        0.0  # the gateway's own share: neither waiting by design nor the exchange's nor the bot's
+    __slots__ = (
+        "added_s",
+        "attempts",
+        "bot",
+        "bot_s",
+        "broken",
+        "client",
+        "conclusion",
+        "detail",
+        "has_hung_up",
+        "key",
+        "lane",
+        "method",
+        "queue_s",
+        "reason",
+        "request_id",
+        "resends",
+        "route",
+        "shared",
+        "started",
+        "status",
+        "total_s",
+        "trace_id",
+        "upstream_errors",
+        "upstream_s",
+        "user_agent",
     )
-    has_hung_up: bool = False  # the bot did not wait for the reply
 
     def __init__(self, request_id: str, method: str, started: float) -> None:
         self.request_id = request_id
         self.method = method
         self.started = started
+        self.bot: str | None = None  # None for a stranger, of whom `client` and `user_agent` tell something
+        self.client: str | None = None  # its address, or the user of a Unix socket
+        self.user_agent: str | None = None  # its program, as it says
+        self.trace_id: str | None = None  # of the bot's traceparent
+        self.key: str | None = None  # None where it was refused before a key was chosen
+        self.route = "other"
+        self.lane: Lane | None = None
+        self.status = 0
+        self.conclusion = _NOT_SENT
+        self.reason: str | None = None  # the slug of the gateway's own answer, None for the exchange's
+        self.detail: str | None = None  # of the reason, or why an observing policy would have refused it
+        self.shared: str | None = None  # the id of the request whose reply also answers this one
+        self.broken: str | None = None  # why the reply broke off
+        self.attempts = 0
+        self.resends: tuple[str, ...] = ()  # a reason for each time it was sent again
+        self.upstream_errors: tuple[UpstreamError, ...] = ()  # all that its attempts met
+        self.queue_s = 0.0
+        self.upstream_s = 0.0
+        self.bot_s = 0.0
+        self.total_s = 0.0
+        self.added_s = 0.0  # the rest, the gateway's own share
+        self.has_hung_up = False  # the bot did not wait for the reply
 
     def end(self, status: int, now: float) -> None:
         """Complete the record: the request ends with that status of its reply."""

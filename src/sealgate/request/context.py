@@ -51,33 +51,61 @@ class RequestContext(Outcome):
     of an attempt until its verdict.
     """
 
-    ticket: Ticket | None = None
-    breaker: object = None  # the KeyBreaker of its key
-    validity: "Validity | None" = None
-    give_up_at: float = 0.0  # bounds the waiting
-    ends_at: float = 0.0  # bounds everything
-    not_before: float = 0.0  # holds a resend back
-    sent_at: float = 0.0
-    timestamp_ms: int = 0
-    fence_ms: int = 0  # the exchange's time after which the latest attempt can no longer be admitted
-    is_over: bool = False
-    is_limited: bool = False  # the latest reply refused it for the limit
-    is_late: bool = False  # the latest reply refused it for its timestamp, as its `validity` demands
-    needs_new_connection: bool = False  # the idle connection that it had was too old, or closed
-    has_shared: bool = False  # it waited in vain for the reply to another request
-    may_be_stopped: bool = True
-    may_share: bool = True  # it may wait for the reply to another request
-    idempotency: "tuple[Name, str] | None" = None  # its Idempotency-Key, and the digest of its content
-    order: "Order | None" = None  # its row in the journal
-    used: "tuple[Usage, int] | None" = None  # the policy's usage that counts it, and as how many orders
-    refusal: Refusal | None = None
-    _stage: Stage = OWN
+    __slots__ = (
+        "_since",
+        "_stage",
+        "_task",
+        "breaker",
+        "ends_at",
+        "fence_ms",
+        "give_up_at",
+        "has_shared",
+        "idempotency",
+        "is_late",
+        "is_limited",
+        "is_over",
+        "may_be_stopped",
+        "may_share",
+        "needs_new_connection",
+        "not_before",
+        "order",
+        "own_id",
+        "refusal",
+        "sent_at",
+        "ticket",
+        "timestamp_ms",
+        "used",
+        "validity",
+    )
 
     def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
         super().__init__(own_id, method, now)
         self.own_id = own_id
         self._task = task
         self._since = now
+        self.ticket: Ticket | None = None
+        self.breaker: object = None  # the KeyBreaker of its key
+        self.validity: Validity | None = None
+        self.give_up_at = 0.0  # bounds the waiting
+        self.ends_at = 0.0  # bounds everything
+        self.not_before = 0.0  # holds a resend back
+        self.sent_at = 0.0
+        self.timestamp_ms = 0
+        self.fence_ms = 0  # the exchange's time after which the latest attempt can no longer be admitted
+        self.is_over = False
+        self.is_limited = False  # the latest reply refused it for the limit
+        self.is_late = False  # the latest reply refused it for its timestamp, as its `validity` demands
+        self.needs_new_connection = False  # the idle connection that it had was too old, or closed
+        self.has_shared = False  # it waited in vain for the reply to another request
+        self.may_be_stopped = True
+        self.may_share = True  # it may wait for the reply to another request
+        self.idempotency: tuple[Name, str] | None = None  # its Idempotency-Key, and the digest of its content
+        self.order: Order | None = None  # its row in the journal
+        self.used: tuple[Usage, int] | None = (
+            None  # the policy's usage that counts it, and as how many orders
+        )
+        self.refusal: Refusal | None = None
+        self._stage: Stage = OWN
 
     def enter(self, stage: Stage, now: float) -> None:
         """Note what the request waits for from now on, and add up the time of the wait before."""
