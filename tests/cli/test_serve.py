@@ -15,21 +15,12 @@ import pytest
 
 from rig.command import ended_command
 from rig.ports import free_port
-from rig.program import Program, ended_program, running_program
+from rig.program import BASE, Program, ended_program, running_program
 from rig.upstream import Upstream, running_upstream, say
 from rig.wire import reply
 
 SECRET = "correct-horse-battery-staple"
 TARGET = "/v1/trade/symbols/list"
-BASE = {
-    "SEALGATE_BASE_URL": "http://127.0.0.1:9",
-    "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
-    "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
-    "SEALGATE_ADMIN__UNIX": "off",
-    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
-    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
-    "EXCHANGE_SECRET": SECRET,
-}
 
 
 async def refusal(folder: Path, **environ: str) -> str:

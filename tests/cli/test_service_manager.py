@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_serve import BASE
-from rig.program import Program, running_program
+from rig.program import BASE, Program, running_program
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, reply
 

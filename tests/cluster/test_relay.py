@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from limits.test_status import kept
+from rig.kept_limit import kept
 from sealgate.cluster.leader import Leader
 from sealgate.cluster.messages import Completion, Grant, Note, RejectedClaim, SharedLimit
 from sealgate.cluster.relay import LeaderRelay

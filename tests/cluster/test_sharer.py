@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from rig.wire import PATIENCE_S
 from sealgate.cluster import redis_group as sharer_module
 from sealgate.cluster.member import Heartbeat, HeartbeatReply, Member, TooMuchError

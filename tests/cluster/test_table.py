@@ -7,7 +7,7 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from sealgate.cluster.messages import MessageError
 from sealgate.cluster.redis_group import Sharer, read_answer, shared_scheduler, words
 from sealgate.keys.key import Secret

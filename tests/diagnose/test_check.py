@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from click.testing import CliRunner, Result
 
-from limits.test_status import kept
+from rig.kept_limit import kept
 from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from exchange.test_kept_clock import EPOCH, OUTSIDE, HandHost
 from rig.admitted import answer
+from rig.hand_host import EPOCH, OUTSIDE, HandHost
 from rig.verdicts import judged
 from sealgate.diagnose.probe import CommandClock
 

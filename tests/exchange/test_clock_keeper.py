@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import EPOCH, HandHost
 from rig.admitted import answer, remainder
+from rig.hand_host import EPOCH, HandHost
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.clock_keeper import ClockKeeper, TimeSource, time_in
 from sealgate.exchange.failure import Failure, FailureKind

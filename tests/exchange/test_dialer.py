@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from exchange.test_unreachable import port_of
+from rig.connections import port_of
 from rig.tls import Authority
 from rig.wire import let_pass
 from sealgate.exchange.destination import ConnectError, Dialer, client_context

@@ -2,34 +2,10 @@
 
 import pytest
 
+from rig.hand_host import EPOCH, HandHost
 from sealgate.errors import Refusal
 from sealgate.exchange.clock import Sample
 from sealgate.exchange.kept_clock import ClockNeeds, KeptClock
-from sealgate.machine.clocks import SystemClocks
-from sealgate.machine.system import System
-
-EPOCH = 1_790_000_000.0
-OUTSIDE = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: %d"}' % (EPOCH * 1000 + 60_000)
-
-
-class HandHost(System):
-    """Time stands still until it is moved."""
-
-    boot = 100.0
-    mono = 100.0
-    epoch = EPOCH
-
-    def now(self) -> float:
-        return self.boot
-
-    def wall(self) -> float:
-        return self.epoch
-
-    def clocks(self) -> SystemClocks:
-        return SystemClocks(self.boot, self.mono, self.epoch)
-
-    def move(self, boot: float, mono: float, wall: float) -> None:
-        self.boot, self.mono, self.epoch = self.boot + boot, self.mono + mono, self.epoch + wall
 
 
 def synced(system: HandHost, *, is_required: bool = True, recv_window_ms: int = 5000) -> KeptClock:

@@ -5,15 +5,8 @@ import socket
 
 import pytest
 
-from exchange.test_warm_connections import (
-    LONG_S,
-    ask,
-    ask_on,
-    connected,
-    connections_to,
-    running_server,
-)
 from rig.compiled import needs_sources
+from rig.connections import LONG_S, ask, ask_on, connected, connections_to, running_server
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.destination import Destination
 from sealgate.exchange.failure import Failure, FailureKind

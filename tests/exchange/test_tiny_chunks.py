@@ -6,14 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from exchange.test_warm_connections import (
-    ask_on,
-    connected,
-    connections_to,
-    running_server,
-    server_turn,
-)
 from rig.bot import request
+from rig.connections import ask_on, connected, connections_to, running_server, server_turn
 from rig.station import Station
 from rig.upstream import Upstream, say
 from rig.wire import chunked

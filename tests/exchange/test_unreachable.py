@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import ssl
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from unittest.mock import patch
 
 import pytest
 
-from exchange.test_warm_connections import ask, connections_to
 from rig.acts import say_and_close
 from rig.bot import request
+from rig.connections import ask, connections_to, port_of
 from rig.station import Station
 from rig.tls import Authority
 from rig.upstream import running_upstream, say
@@ -33,11 +32,6 @@ async def failure_at(base_url: str, ca_file: Path | None = None) -> Failure:
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.UNREACHABLE
     return failure
-
-
-async def port_of(tls: ssl.SSLContext | None = None) -> tuple[asyncio.Server, int]:
-    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=tls)
-    return server, server.sockets[0].getsockname()[1]
 
 
 async def test_nobody_listens() -> None:

@@ -9,14 +9,14 @@ import contextlib
 import itertools
 import resource
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from rig.acts import hold_until, say
 from rig.bot import Bot, Reply, request
-from rig.served import LOOPS, Served, environ, running_served
+from rig.served import LOOPS, Served, environ, is_served_again, running_served
 from rig.slow import address_of, deaf_bot
 from rig.upstream import Upstream
 from rig.wire import OK, let_pass
@@ -76,16 +76,6 @@ async def test_descriptors_run_out(upstream: Upstream, tmp_path: Path, start: Se
             await is_served_again(lambda: served.ask(READ))
         await is_served_again(lambda: served.ask(READ))
         assert {answer.status for answer in await ask_all(connected)} == {200}
-
-
-async def is_served_again(ask: Callable[[], Awaitable[Reply]]) -> None:
-    """Connect until it is served: an accept may be held back for a moment."""
-    async with asyncio.timeout(20):
-        while True:
-            with contextlib.suppress(Exception):
-                if (await ask()).status == 200:
-                    return
-            await let_pass(0.05)
 
 
 @pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from keys.test_first_reads import look_after
-from limits.test_shared_reads import pause
 from rig.bot import request
+from rig.key_reads import look_after, pause
 from rig.station import KEY, Station, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, reply

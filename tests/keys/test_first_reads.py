@@ -1,48 +1,19 @@
 """A key that no bot has had accepted is tried by one signed read, some seconds after the start."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from rig.bot import request
-from rig.station import ENVIRON, KEY, Station, running_station
+from rig.key_reads import look_after
+from rig.station import ENVIRON, KEY, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
-from sealgate.machine.system import System
-from sealgate.request.key_care import KeyCare
 
 READ = request()
 PROBE = b"/v1/trade/symbols/list"
 SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
 INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
-
-
-class Leaping(System):
-    """It sleeps no time at all, so often, and its clock goes on by that much."""
-
-    def __init__(self, sleeps: int) -> None:
-        super().__init__()
-        self._left = sleeps
-        self._slept_s = 0.0
-
-    def now(self) -> float:
-        return System.now() + self._slept_s
-
-    async def sleep(self, seconds: float) -> None:
-        if self._left == 0:
-            raise asyncio.CancelledError
-        self._left -= 1
-        self._slept_s += seconds
-
-
-async def look_after(station: Station, seconds: int, alias: str = "main") -> None:
-    """Look after a key for so long, as the gateway does itself in real time."""
-    gateway = station.gateway
-    gateway.services.background.follow(gateway.services.upkeep(gateway.generation))  # its own care ends
-    care = KeyCare(gateway.pipeline, alias, gateway.services.untried, Leaping(seconds))
-    with pytest.raises(asyncio.CancelledError):
-        await care.run()
 
 
 async def test_each_key_is_tried_unless_a_bot_has_had_it_accepted(upstream: Upstream) -> None:

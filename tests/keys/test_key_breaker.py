@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import HandHost
 from rig.admitted import ticket
+from rig.hand_host import HandHost
 from rig.verdicts import judged
 from rig.wire import let_pass
 from sealgate.errors import Refusal

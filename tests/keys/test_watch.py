@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from rig.station import make_config
 from sealgate.config import Config
 from sealgate.keys.watch import Debounce, SecretWatch, secret_paths

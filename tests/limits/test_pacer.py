@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from limits.test_status import kept
+from rig.kept_limit import kept
 from sealgate.limits import OTHERS, READS, Limit
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection

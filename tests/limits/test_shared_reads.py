@@ -1,7 +1,6 @@
 """Reads that are alike and wait go as one; where a route says so, the reply answers later ones, too."""
 
 import asyncio
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,17 +9,14 @@ import pytest
 
 from rig.acts import pour
 from rig.bot import Reply, met, request
+from rig.key_reads import PAUSE_S, pause
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
 from sealgate.keys.key_health import BreakerState, KeyFault
-from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.machine.system import System
-from sealgate.venues.routes import Lane
 
 TARGET = b"/v1/trade/user/0xabc/positions"
 SYMBOLS = b"/v1/trade/symbols/list"
-PAUSE_S = 1.0
 BOTS = {
     "one": {"token": "env:TOKEN_ONE", "keys": ["main", "other"]},
     "two": {"token": "env:TOKEN_TWO", "keys": ["main", "other"]},
@@ -39,16 +35,6 @@ def read(bot: str, *fields: bytes, target: bytes = TARGET, body: bytes | None = 
 async def shared_station(upstream: Upstream, /, **tables: Any) -> AsyncIterator[Station]:
     async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS, **tables) as station:
         yield station
-
-
-def pause(station: Station, *keys: str) -> None:
-    """Let the exchange refuse something of these keys for its limit, so that what comes now has to wait."""
-    for key in keys or ("main",):
-        permit = station.gateway.generation.exchange.live_keys[key].scheduler.pass_at_once(
-            Claim("earlier", "earlier", Lane.READ, math.inf), System.now()
-        )
-        assert permit is not None
-        permit.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), System.now())
 
 
 def waiting(station: Station) -> int:

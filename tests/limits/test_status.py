@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.kept_limit import kept
 from sealgate.limits import ALL, OTHERS, READS, Limit, LimitEstimator, Weights
 from sealgate.limits.claims import Claim
 from sealgate.limits.quotas import Quota
-from sealgate.limits.snapshots import Snapshot, aged, kept_in_words, pause_s, paused, restore, snapshot
+from sealgate.limits.snapshots import aged, kept_in_words, pause_s, paused, restore, snapshot
 from sealgate.limits.status import LimitStatus, in_words, limit_statuses
 from sealgate.venues.routes import Lane
 
@@ -93,12 +94,6 @@ def test_a_step_that_cannot_be_paid_for_says_after_how_many_requests_it_can() ->
 def test_of_a_published_limit_nothing_more_is_tried() -> None:
     (status,) = limit_statuses(LimitEstimator((Quota(10, 1.0),)), 0.0)
     assert status.next_step == ""
-
-
-def kept(n: float = 20.0, window: float = 1.0, weights: Weights = ALL, age_s: float = 180.0) -> Snapshot:
-    """Return what the journal keeps of a limit that was learned from 14 refusals."""
-    rate = n / window
-    return snapshot([Limit(n, window, rate, rate, weights, seen=14, last_seen=-age_s)], 0.0)
 
 
 def restored(plain: Any, now: float = 0.0) -> LimitEstimator:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.machine.background import Background
 

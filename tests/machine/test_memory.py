@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from sealgate.machine import process as machine
 from sealgate.machine.process import Memory
 

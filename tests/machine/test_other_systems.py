@@ -9,9 +9,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from cli.test_serve import BASE
 from rig.bot import bot_at, request
-from rig.program import running_program
+from rig.program import BASE, running_program
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, reply
 

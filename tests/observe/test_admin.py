@@ -10,11 +10,11 @@ import pytest
 from pytest_aiohttp import AiohttpClient
 from structlog.testing import capture_logs
 
-from faults.test_descriptors import is_served_again
 from observe.test_exposition import figures
 from rig.admin import Admin, Client, application, live_view, running_admin
 from rig.bot import bot_at, request
 from rig.held_memory import counting_held
+from rig.served import is_served_again
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, say
 from rig.wire import OK, reply

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from exchange.test_kept_clock import HandHost
 from rig.admitted import BOT, signing_key, ticket
+from rig.hand_host import HandHost
 from sealgate.errors import Refusal
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds, digest

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import HandHost
-from request.test_replies import Scene, Wire, scene_on
 from rig.compiled import needs_sources
+from rig.hand_host import HandHost
+from rig.scene import Scene, Wire, scene_on
 from sealgate.http.server import Incoming
 from sealgate.keys.bot import Bot
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import EPOCH, HandHost
 from rig.admitted import answer
 from rig.generation import Scripted, generation_of
+from rig.hand_host import EPOCH, Leaping
 from rig.station import ENVIRON, KEY, make_config
 from sealgate.config.venues import default_venue, venue_source
 from sealgate.errors import Refusal
@@ -24,20 +24,6 @@ from sealgate.request.key_care import KeyCare
 READ, LIST = "/v1/trade/symbols/list", "/v1/trade/api-keys"
 INVALID = answer(401, b'{"detail": "Invalid API key"}')
 DAY_S = 86_400
-
-
-class Leaping(HandHost):
-    """It sleeps no time at all, so often; its clocks go on by that much."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.left = 0
-
-    async def sleep(self, seconds: float) -> None:
-        if self.left == 0:
-            raise asyncio.CancelledError
-        self.left -= 1
-        self.move(seconds, seconds, seconds)
 
 
 class Scene:

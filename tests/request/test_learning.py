@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from exchange.test_kept_clock import EPOCH, OUTSIDE, HandHost
 from rig.admitted import answer, ticket
 from rig.generation import generation_of
+from rig.hand_host import EPOCH, OUTSIDE, HandHost
 from rig.station import make_config
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.clock import Sample

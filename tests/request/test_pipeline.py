@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import EPOCH, HandHost
 from rig.admitted import answer, remainder, ticket
 from rig.compiled import needs_sources
 from rig.generation import generation_of
+from rig.hand_host import EPOCH, HandHost
 from rig.station import make_config
 from rig.verdicts import judged
 from sealgate.errors import Refusal

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from request.test_key_care import Leaping
 from rig.admitted import answer
 from rig.bot import Reply, request
 from rig.generation import Scripted, generation_of
+from rig.hand_host import Leaping
 from rig.station import ENVIRON, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, say
 from rig.wire import OK, reply

@@ -108,3 +108,14 @@ async def ended_program(
     async with running_program(*arguments, environ=environ, folder=folder) as program:
         code = await program.end()
     return code, program
+
+
+BASE = {
+    "SEALGATE_BASE_URL": "http://127.0.0.1:9",
+    "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__UNIX": "off",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+    "EXCHANGE_SECRET": "correct-horse-battery-staple",
+}

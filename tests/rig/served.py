@@ -1,8 +1,9 @@
 """`sealgate serve` as a process of its own, before a raw upstream in this one."""
 
+import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from rig.bot import Bot, Reply, bot_at
 from rig.command import ended_command
 from rig.program import WITHOUT_UVLOOP, Program, running_program
+from rig.wire import let_pass
 
 KEY = {
     "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
@@ -96,3 +98,13 @@ async def orders_in_doubt(settings: Mapping[str, str]) -> list[dict[str, Any]]:
     assert result.exit_code == 0, result.output
     orders: list[dict[str, Any]] = json.loads(result.stdout)["orders"]
     return orders
+
+
+async def is_served_again(ask: Callable[[], Awaitable[Reply]]) -> None:
+    """Connect until it is served: an accept may be held back for a moment."""
+    async with asyncio.timeout(20):
+        while True:
+            with contextlib.suppress(Exception):
+                if (await ask()).status == 200:
+                    return
+            await let_pass(0.05)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from exchange.test_kept_clock import HandHost
 from rig.admitted import answer, remainder
 from rig.generation import Scripted, generation_of
+from rig.hand_host import HandHost
 from rig.station import ENVIRON, KEY, make_config
 from sealgate.exchange.answer import Answer
 from sealgate.keys.parts import read_parts, read_roster

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from rig.station import KEY, make_config
 from sealgate.orders.halts import Origin, Scope
 from sealgate.request.context import InFlightRequests

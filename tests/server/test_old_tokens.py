@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rig.acts import Act, say, say_and_reset, say_and_stall
 from rig.bot import request
+from rig.site import running_site, write
 from rig.station import running_station
 from rig.upstream import Upstream
 from rig.wire import OK
 from sealgate.machine.system import random_token
-from server.test_reload import running_site, write
 
 
 def holders_of(turned: str) -> list[str]:

@@ -5,15 +5,14 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from limits.test_status import kept
 from rig.bot import request
+from rig.kept_limit import kept
 from rig.oracle import signature
-from rig.station import Outcomes, Station
+from rig.site import LISTEN, Site, running_site, write
 from rig.tls import Authority
 from rig.upstream import Received, Upstream, Wire, hold_until, running_upstream, say, say_and_stall
 from rig.wire import OK, PATIENCE_S, reply
@@ -23,59 +22,14 @@ from sealgate.limits.scheduler import RateScheduler
 from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.halts import Scope
 from sealgate.request.key_care import KeyCare
-from sealgate.server.gateway import Gateway, running_gateway
 from sealgate.server.reload import ReloadError
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
-LISTEN = {"tcp": "127.0.0.1:0"}
 PROBE = b"/v1/trade/symbols/list"
 SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
 LISTED = reply(b"200 OK", b'{"keys": [{"api_key": "ak-1", "is_active": true}]}')
 ENDED = reply(b"401 Unauthorized", b'{"detail":"Invalid or expired session token"}')
 INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
-
-
-class Site:
-    """A gateway whose configuration and secret a test changes."""
-
-    station: Station
-
-    def __init__(self, upstream: Upstream, folder: Path, tables: dict[str, Any]) -> None:
-        self.upstream = upstream
-        self.base_url = upstream.base_url
-        self.secret = folder / "secret"
-        self.tables = tables
-        self.error: Exception | None = None
-
-    @property
-    def gateway(self) -> Gateway:
-        return self.station.gateway
-
-    def load(self) -> Config:
-        if self.error is not None:
-            raise self.error
-        key = {"api_key": "ak-1", "secret": f"file:{self.secret}"}
-        tree = {"base_url": self.base_url, "listen": LISTEN, "keys": {"main": key}, **self.tables}
-        return Config.model_validate(tree)
-
-    async def reload(self) -> tuple[str, ...]:
-        return await self.gateway.reloader.reload("the test")
-
-
-@asynccontextmanager
-async def running_site(upstream: Upstream, folder: Path, /, **tables: Any) -> AsyncIterator[Site]:
-    write(folder / "secret", "first")
-    site, outcomes = Site(upstream, folder, tables), Outcomes()
-    async with running_gateway(site.load(), (outcomes,), {}, site.load) as gateway:
-        site.station = Station(gateway, upstream, outcomes)
-        await site.station.until(lambda: gateway.status().clock.offset_s is not None)
-        yield site
-
-
-def write(file: Path, secret: str) -> None:
-    file.unlink(missing_ok=True)
-    file.touch(0o600)
-    file.write_text(secret)
 
 
 def signed_with(received: Received) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import HandHost
+from rig.hand_host import HandHost
 from rig.listeners import Certificates
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Listen

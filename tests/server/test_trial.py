@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from exchange.test_kept_clock import HandHost
 from rig.admitted import answer
 from rig.generation import Scripted, generation_of
+from rig.hand_host import HandHost
 from sealgate.config import Config
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orders.journal.test_orders import running_journal
+from rig.journals import running_journal
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 from sealgate.orders.journal import JournalError
 from sealgate.orders.journal.file import connect, prepare

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limits.test_status import kept
+from rig.kept_limit import kept
 from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.insight import Insight, look_into
 from sealgate.orders.journal.learned import write_limits

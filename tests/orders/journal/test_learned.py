@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from exchange.test_kept_clock import EPOCH, HandHost
-from limits.test_status import kept as kept_limit
-from orders.journal.test_orders import running_journal
+from rig.hand_host import EPOCH, HandHost
+from rig.journals import running_journal
+from rig.kept_limit import kept as kept_limit
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.limits.snapshots import Snapshot

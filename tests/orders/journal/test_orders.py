@@ -1,11 +1,10 @@
 """The journal of orders in one process: what it promises, in which order, and within which bounds."""
 
 import asyncio
-import contextlib
 import dataclasses
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,37 +12,21 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.damage import damage, empty_index
+from rig.journals import DONE, KEEPING, ORDER, REPLY, UNKNOWN, leave_behind, order, running_journal, until
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.machine.system import System
 from sealgate.orders.doubts import Doubt
 from sealgate.orders.idempotency import Kept, Name
-from sealgate.orders.journal import Journal, JournalError, Keeping, Order, orders, thread
+from sealgate.orders.journal import Journal, JournalError, Order, orders, thread
 from sealgate.orders.journal import journal as journal_module
 from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.journal import orders_in_doubt
 from sealgate.orders.journal.rows import Row, is_sent, sent_row, settled_row
 from sealgate.orders.journal.thread import DatabaseThread
-from sealgate.orders.outcome import BotReply, Conclusion, Ending
+from sealgate.orders.outcome import Conclusion, Ending
 from sealgate.venues.routes import Lane
 
-KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)
 CARELESS = dataclasses.replace(KEEPING, must_be_written=False)
-ORDER = Order(
-    id="a1-1",
-    request_id="mine",
-    bot="grid",
-    key="main",
-    method="POST",
-    route="/order",
-    lane=Lane.ORDER,
-    target="/v1/trade/order?x=1",
-    idempotency_key="k-1",
-    digest="d" * 64,
-    timestamp_ms=1_790_000_000_000,
-    fence_ms=1_790_000_005_000,
-    attempts=1,
-    sent_ms=1_790_000_000_012,
-)
 DOUBT = Doubt(
     "a1-1",
     "mine",
@@ -58,9 +41,6 @@ DOUBT = Doubt(
     1,
     1_790_000_000_012,
 )
-REPLY = BotReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
-DONE = Ending(Conclusion.DONE, ORDER.fence_ms, REPLY)
-UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 
 
 @pytest.fixture(autouse=True)
@@ -68,28 +48,9 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread, "_LOOK_S", 0.005)
 
 
-def order(number: int) -> Order:
-    return ORDER._replace(id=f"a1-{number}", idempotency_key=None, digest=None)
-
-
-@contextlib.asynccontextmanager
-async def running_journal(file: Path, keeping: Keeping = KEEPING) -> AsyncIterator[Journal]:
-    journal = Journal(file, keeping, System())
-    try:
-        yield journal
-    finally:
-        await journal.close()
-
-
 def read(file: Path, columns: str) -> list[tuple[object, ...]]:
     with closing(connect(file)) as database:
         return list(database.execute(f"SELECT {columns} FROM orders ORDER BY rowid"))  # noqa: S608 - a test's
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_so():
-            await let_pass(0.002)
 
 
 async def test_an_intent_is_in_the_file_when_it_returns(file: Path) -> None:
@@ -174,13 +135,6 @@ async def test_what_was_under_way_is_in_doubt_after_a_crash(file: Path) -> None:
     assert [line["event"] for line in told] == ["orders_in_doubt", "order_in_doubt"]
     assert "--settle" in told[0]["fix"]
     assert (told[1]["request_id"], told[1]["fence_ms"]) == ("mine", ORDER.fence_ms)
-
-
-def leave_behind(file: Path, *rows: Row) -> None:
-    """Write rows as a gateway did that was killed."""
-    prepare(file)
-    with closing(connect(file)) as database:
-        orders.write(database, rows)
 
 
 def now_ms() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orders.journal.test_orders import DONE, KEEPING, ORDER, UNKNOWN, order
+from rig.journals import DONE, KEEPING, ORDER, UNKNOWN, order
 from sealgate.orders.idempotency import Kept, Name
 from sealgate.orders.journal import Keeping, Order, orders
 from sealgate.orders.journal.rows import Row, sent_row, settled_row
