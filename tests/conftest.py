@@ -80,7 +80,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 # These start programs by the hundred; elsewhere a start is itself what is looked at.
-FORKED = {"admin", "cli", "faults", "sandbox"}
+FORKED = {"cli", "demo", "diagnose", "faults", "keys", "sandbox"}
 
 
 @pytest.fixture(autouse=True, scope="module")

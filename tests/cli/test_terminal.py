@@ -17,7 +17,6 @@ from sealgate.machine import terminal as terminal_module
 from sealgate.machine.findings import Cause, Finding, Level, Weight
 from sealgate.machine.terminal import coloured
 
-PROGRAM = Path(sys.executable).parent / "sealgate"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 ENVIRON = {
     "SEALGATE_BASE_URL": "https://exchange.example",
@@ -36,7 +35,7 @@ def in_a_terminal(*arguments: str, until: str = "", **environ: str) -> str:
     """
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        [PROGRAM, *arguments],
+        [sys.executable, "-m", "sealgate", *arguments],
         stdin=follower,
         stdout=follower,
         stderr=follower,
