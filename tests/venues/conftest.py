@@ -33,22 +33,23 @@ def asked_by_ccxt() -> dict[str, list[Case]]:
 
 
 @pytest.fixture(scope="session")
-def unified() -> dict[str, set[Call]]:
-    """Return what ccxt's cancelOrder, cancelAllOrders, cancelOrders and the like send, by venue."""
-    return _unified("cancel")
+def by_verb() -> dict[str, dict[str, set[Call]]]:
+    """Return what ccxt's own methods that create, edit and cancel orders send, by venue and verb."""
+    found: dict[str, dict[str, set[Call]]] = {}
+    names = [name for name in VENUES if name not in GONE]
+    for row in map(json.loads, printed_by("venues.oracle", "unified", *names).splitlines()):
+        verbs = found.setdefault(row["venue"], {"create": set(), "edit": set(), "cancel": set()})
+        verbs[row["verb"]].add(Call(row["method"], row["path"], is_signed=True))
+    return found
 
 
 @pytest.fixture(scope="session")
-def orders() -> dict[str, set[Call]]:
+def unified(by_verb: dict[str, dict[str, set[Call]]]) -> dict[str, set[Call]]:
+    """Return what ccxt's cancelOrder, cancelAllOrders, cancelOrders and the like send, by venue."""
+    return {venue: verbs["cancel"] for venue, verbs in by_verb.items()}
+
+
+@pytest.fixture(scope="session")
+def orders(by_verb: dict[str, dict[str, set[Call]]]) -> dict[str, set[Call]]:
     """Return what ccxt's createOrder, editOrder and the like send, by venue."""
-    return _unified("create", "edit")
-
-
-def _unified(*verbs: str) -> dict[str, set[Call]]:
-    found: dict[str, set[Call]] = {}
-    names = [name for name in VENUES if name not in GONE]
-    for row in map(json.loads, printed_by("venues.oracle", "unified", *names).splitlines()):
-        calls = found.setdefault(row["venue"], set())
-        if row["verb"] in verbs:
-            calls.add(Call(row["method"], row["path"], is_signed=True))
-    return found
+    return {venue: verbs["create"] | verbs["edit"] for venue, verbs in by_verb.items()}

@@ -1,14 +1,9 @@
 """Where each venue says its time, against where ccxt asks and what it reads."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 from venues.calls import GONE
-from venues.through import FILES, venue_of
-
-HERE = Path(__file__).parent
+from venues.through import FILES, printed_by, venue_of
 
 
 def test_the_time_is_asked_and_read_where_ccxt_does() -> None:
@@ -16,8 +11,7 @@ def test_the_time_is_asked_and_read_where_ccxt_does() -> None:
     timed = {venue.name: venue for venue in venues if venue.clock_path}
     assert len(timed) > 25
     asked = [f"{name}={venue.clock_field}" for name, venue in timed.items()]
-    oracle = [sys.executable, "-m", "venues.oracle", "times", *asked]
-    printed = subprocess.run(oracle, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
+    printed = printed_by("venues.oracle", "times", *asked)
     found = {row["venue"]: row for row in map(json.loads, printed.splitlines())}
     assert [name for name in timed if not found[name]["is_read"]] == []
     paths = {name: found[name]["path"] for name in timed}

@@ -2,24 +2,18 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
 from sealgate.venues.replies import Means
-from sealgate.venues.venue import Scope, Venue
-from venues.through import FOLDER, HERE, venue_of
+from sealgate.venues.venue import Scope
+from venues.through import named, printed_by
 
 NAMED = (
     *("binance", "bybit", "okx", "kucoin", "bitget", "gate", "kraken", "coinbase", "mexc", "htx", "deribit"),
     *("bitfinex", "bitmex"),
 )
-
-
-def venue(name: str) -> Venue:
-    return venue_of(FOLDER / f"{name}.toml")
 
 
 def halves(code: int, cancelled: str, placed: str) -> object:
@@ -235,7 +229,7 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
     ids=str,
 )
 def test_a_documented_reply_means(name: str, status: int, body: object, means: Means) -> None:
-    verdict = venue(name).replies.judge(status, json.dumps(body).encode())
+    verdict = named(name).replies.judge(status, json.dumps(body).encode())
     assert verdict.means is means
     assert bool(verdict.kind) is (means is not Means.DONE)
 
@@ -265,8 +259,7 @@ _SURE = {("binance", "-5041"), ("binance", "System abnormality")}
 
 
 def test_an_order_is_in_doubt_after_what_ccxt_calls_a_timeout_or_an_error_of_the_exchange() -> None:
-    oracle = [sys.executable, "-m", "venues.oracle", "errors", *_BODIES]
-    printed = subprocess.run(oracle, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
+    printed = printed_by("venues.oracle", "errors", *_BODIES)
     unsure = {
         (row["venue"], row["code"], row["comment"])
         for row in map(json.loads, printed.splitlines())
@@ -283,7 +276,7 @@ def test_an_order_is_in_doubt_after_what_ccxt_calls_a_timeout_or_an_error_of_the
 
 def judged(name: str, status: int, code: str) -> Means:
     body = json.dumps(_BODIES[name](code)).encode()
-    return venue(name).replies.judge(status, body, is_order=True).means
+    return named(name).replies.judge(status, body, is_order=True).means
 
 
 _SEVERAL: list[tuple[str, int, object, str, str]] = [
@@ -374,7 +367,7 @@ _SEVERAL: list[tuple[str, int, object, str, str]] = [
 def test_a_reply_for_several_things_means_all_of_them_and_states_the_address(
     name: str, status: int, body: object, meanings: str, address: str
 ) -> None:
-    verdict = venue(name).replies.judge(status, json.dumps(body).encode())
+    verdict = named(name).replies.judge(status, json.dumps(body).encode())
     assert " ".join((verdict.means, *verdict.others)) == meanings
     assert verdict.found.get("address", "") == address
     assert not verdict.others or verdict.advice.startswith("One of: ")
@@ -382,7 +375,7 @@ def test_a_reply_for_several_things_means_all_of_them_and_states_the_address(
 
 def test_a_ban_says_until_when() -> None:
     body = b'{"code": -1003, "msg": "Way too many requests; IP banned until 1790000000000."}'
-    assert venue("binance").replies.judge(418, body).found == {"until": "1790000000000"}
+    assert named("binance").replies.judge(418, body).found == {"until": "1790000000000"}
 
 
 _WAITS: list[tuple[str, int, object, float | str, str]] = [
@@ -407,7 +400,7 @@ _WAITS: list[tuple[str, int, object, float | str, str]] = [
 def test_a_refusal_says_how_long_to_wait_as_the_exchange_documents_it(
     name: str, status: int, said: object, wait: float | str, scope: str
 ) -> None:
-    verdict = venue(name).replies.judge(status, json.dumps(said).encode())
+    verdict = named(name).replies.judge(status, json.dumps(said).encode())
     rule = verdict.wait
     assert verdict.is_limited
     stated = f"{rule.header} as {rule.moment}" if rule.header else verdict.found.get("until")
@@ -416,7 +409,7 @@ def test_a_refusal_says_how_long_to_wait_as_the_exchange_documents_it(
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_venue_with_rules_says_how_it_counts_and_what_a_check_may_read(name: str) -> None:
-    one = venue(name)
+    one = named(name)
     assert one.signed_read
     assert one.clock_path or name == "bitfinex"  # which has none: its signatures carry a nonce, no time
     assert set(_CASES) == set(NAMED)
@@ -426,7 +419,7 @@ def test_a_venue_with_rules_says_how_it_counts_and_what_a_check_may_read(name: s
 
 
 def test_orders_that_are_sent_by_get_are_no_reads() -> None:
-    rows = {row.template: row for row in venue("deribit").routes if row.method == "GET"}
+    rows = {row.template: row for row in named("deribit").routes if row.method == "GET"}
     subtree = rows["/**"]
     assert subtree.needs is not None
     assert subtree.needs.value == "trade"

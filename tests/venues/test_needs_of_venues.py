@@ -16,11 +16,11 @@ from sealgate.errors import Refusal
 from sealgate.http.headers import Head, HeaderRules
 from sealgate.keys.bot import Bot
 from sealgate.request.admission import Rules, authorise, check_body
-from sealgate.venues.routes import Permission, RouteTable
+from sealgate.venues.routes import Permission
 from venues.calls import GONE
 from venues.calls import VENUES as OF_CCXT
 from venues.pages import ROOT
-from venues.through import FILES, HERE, OF_ANOTHER_FILE, Call, Case, body_of, target_of, venue_of
+from venues.through import FILES, HERE, OF_ANOTHER_FILE, Call, Case, body_of, table_of, target_of, venue_of
 
 KINDS = {Permission.KEYS: "WSPIKBAN", Permission.TRADE: "OECDXT", Permission.READ: "R"}
 NEEDED = {kind: needed for needed, kinds in KINDS.items() for kind in kinds}
@@ -51,13 +51,12 @@ def _lines(file: Path) -> Iterator[Listed]:
 
 CALLS = listed_in("needs.txt")
 VENUES = {venue.name: venue for venue in map(venue_of, FILES)}
-TABLES = {name: RouteTable(venue.routes) for name, venue in VENUES.items()}
 
 
 def needs(venue: str, method: str, path: str) -> Permission:
     """Return what a call needs, with some value in the place of each {}."""
     spelled = re.sub(r"\{\w*\}", "x1", path)
-    return TABLES[venue].find(method, spelled.removeprefix(VENUES[venue].prefix)).needs
+    return table_of(venue).find(method, spelled.removeprefix(VENUES[venue].prefix)).needs
 
 
 def wrong(calls: list[Listed]) -> list[tuple[Listed, Permission]]:
@@ -136,7 +135,7 @@ RULES = {
         hosts=frozenset(),
         bots={},
         local=None,
-        routes=TABLES[name],
+        routes=table_of(name),
         headers=HeaderRules(venue.own_headers),
         max_body=1 << 20,
     )

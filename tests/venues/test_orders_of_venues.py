@@ -4,13 +4,10 @@ A policy judges by these pointers: one that is wrong would let pass what it must
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,8 +18,8 @@ from sealgate.http.headers import Head
 from sealgate.http.target import parse_target
 from sealgate.orders.policy import Policy, PolicyMemory, is_judged
 from sealgate.venues.order_terms import OrderShape, OrderTerms, UnreadableError, read_orders
-from sealgate.venues.routes import Lane, RouteTable
-from venues.through import FILES, FOLDER, HERE, body_of, venue_of
+from sealgate.venues.routes import Lane
+from venues.through import FILES, body_of, printed_by, table_of, venue_of
 
 # What no file names: JSON within a form, orders that ccxt makes of several parts, orders by number alone.
 CLOSED = {
@@ -30,11 +27,6 @@ CLOSED = {
     *("/api/v5/trade/order-algo", "/papi/v1/cm/conditional/order"),
     *("/0/private/AddOrderBatch", "/0/private/AmendOrder"),
 }
-
-
-@cache
-def routes_of(venue: str) -> RouteTable:
-    return RouteTable(venue_of(FOLDER / f"{venue}.toml").routes)
 
 
 class Made(NamedTuple):
@@ -51,7 +43,7 @@ class Made(NamedTuple):
         return str(urlsplit(self.request["url"]).path)
 
     def shape(self) -> OrderShape | None:
-        route = routes_of(self.venue).find(self.request["method"], self.path)
+        route = table_of(self.venue).find(self.request["method"], self.path)
         assert is_judged(route)
         assert route.lane is Lane.ORDER
         return route.order
@@ -93,9 +85,7 @@ def _decimal(number: float | None) -> Decimal | None:
 
 @pytest.fixture(scope="session")
 def made() -> list[Made]:
-    program = [sys.executable, "-m", "venues.orders"]
-    printed = subprocess.run(program, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
-    rows = map(json.loads, printed.splitlines())
+    rows = map(json.loads, printed_by("venues.orders").splitlines())
     return [Made(row["venue"], row["symbol"], row["id"], row["orders"], row) for row in rows]
 
 
@@ -218,7 +208,7 @@ def test_a_policy_goes_by_what_the_exchange_makes_of_an_order(
     venue, method, path = where.split()
     guard = PolicyMemory().guard("grid", policy, "https://x")
     target = parse_target(path, "")
-    route = routes_of(venue).find(method, target.path)
+    route = table_of(venue).find(method, target.path)
     expected = nullcontext() if rule is None else pytest.raises(Refusal, match=rf"policy\.{rule}: ")
     with expected:
         guard.admit(route, target, Head({}, b""), body, 0.0)
@@ -236,13 +226,13 @@ def test_a_policy_goes_by_what_the_exchange_makes_of_an_order(
 )
 def test_a_policy_closes_neither_streams_nor_the_countdown_to_a_cancel(where: str) -> None:
     venue, method, path = where.split()
-    assert not is_judged(routes_of(venue).find(method, path))
+    assert not is_judged(table_of(venue).find(method, path))
 
 
 def test_a_changed_order_is_measured_by_the_market_whatever_side_it_says() -> None:
     body = b"symbol=X&quantity=1&price=5&side=BUY"
     for path in ("/fapi/v1/order", "/papi/v1/um/order"):
-        shape = routes_of("binance").find("PUT", path).order
+        shape = table_of("binance").find("PUT", path).order
         assert shape is not None
         (terms,) = read_orders(shape, None, body, Head({}, b""))
         assert not terms.is_capped

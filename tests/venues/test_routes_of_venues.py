@@ -9,10 +9,10 @@ import re
 import pytest
 
 from sealgate.orders.halts import is_stoppable
-from sealgate.venues.routes import Auth, Lane, Permission, RouteRow, RouteTable
+from sealgate.venues.routes import Auth, Lane, Permission, Route, RouteRow
 from sealgate.venues.venue import Venue
 from venues.calls import GONE, VENUES
-from venues.through import FOLDER, OF_ANOTHER_FILE, Call, venue_of
+from venues.through import OF_ANOTHER_FILE, Call, named, table_of
 
 BY_QUERY = ("binance", "mexc", "bingx", "htx", "coinsph", "kraken", "hashkey", "toobit", "bitrue", "btcbox")
 
@@ -50,7 +50,7 @@ def _rank(route: RouteRow, path: str) -> list[int]:
 
 @pytest.mark.parametrize("name", BY_QUERY)
 def test_what_ccxt_signs_is_signed(name: str, every_call: dict[str, list[Call]]) -> None:
-    venue = venue_of(FOLDER / f"{name}.toml")
+    venue = named(name)
     signed = [call for call in every_call[name] if call.is_signed and call.path not in _TWICE | _KEY_ALONE]
     assert len(signed) > 3
     assert [call for call in signed if auth_of(venue, call) is not Auth.SIGNED] == []
@@ -58,7 +58,7 @@ def test_what_ccxt_signs_is_signed(name: str, every_call: dict[str, list[Call]])
 
 @pytest.mark.parametrize("name", BY_QUERY)
 def test_market_data_goes_as_it_came(name: str, every_call: dict[str, list[Call]]) -> None:
-    venue = venue_of(FOLDER / f"{name}.toml")
+    venue = named(name)
     assert [
         call
         for call in every_call[name]
@@ -85,14 +85,14 @@ _WITHOUT_A_READ = {"cex"}
 
 def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str, list[Call]]) -> None:
     """`sealgate check` and the gateway send it, by the method that the exchange has for it."""
-    venues = {name: venue_of(FOLDER / f"{name}.toml") for name in VENUES}
+    venues = {name: named(name) for name in VENUES}
     assert {name for name, venue in venues.items() if not venue.signed_read} == _WITHOUT_A_READ
     unknown = []
     for name in sorted(set(every_call) - _WITHOUT_A_READ):
         venue = venues[name]
         path = venue.signed_read.partition("?")[0].rstrip("/")
-        method = RouteTable(venue.routes).method_of_read(path.removeprefix(venue.prefix))
-        route = RouteTable(venue.routes).find(method, path.removeprefix(venue.prefix))
+        method = table_of(name).method_of_read(path.removeprefix(venue.prefix))
+        route = route_of(name, method, path)
         if (route.needs, route.auth) != (Permission.READ, Auth.SIGNED) or not any(
             (call.method, call.path) == (method, path) for call in every_call[name]
         ):
@@ -100,9 +100,12 @@ def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str,
     assert unknown == []
 
 
+def route_of(name: str, method: str, path: str) -> Route:
+    return table_of(name).find(method, path.removeprefix(named(name).prefix))
+
+
 def needs(name: str, method: str, path: str) -> Permission:
-    venue = venue_of(FOLDER / f"{name}.toml")
-    return RouteTable(venue.routes).find(method, path.removeprefix(venue.prefix)).needs
+    return route_of(name, method, path).needs
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,7 @@ def test_a_bot_that_reads_gets_no_credential_and_no_order_by_another_spelling(na
 )
 def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: str) -> None:
     method, path = call.split()
-    assert is_stoppable(RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(method, path))
+    assert is_stoppable(table_of(name).find(method, path))
 
 
 _CANCEL = re.compile(r"cancel|kill_?switch$|/delete-(open-)?orders?$|/allOpenOrders$", re.IGNORECASE)
@@ -175,13 +178,7 @@ def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Ca
         and not call.path.startswith(OF_ANOTHER_FILE.get(name, ("\0",)))
     ]
     assert len(cancels) > 200
-    tables = {name: RouteTable(venue_of(FOLDER / f"{name}.toml").routes) for name in every_call}
-    prefixes = {name: venue_of(FOLDER / f"{name}.toml").prefix for name in every_call}
-    assert [
-        (name, call)
-        for name, call in cancels
-        if is_stoppable(tables[name].find(call.method, call.path.removeprefix(prefixes[name])))
-    ] == []
+    assert [(name, call) for name, call in cancels if stops(name, call.method, call.path)] == []
 
 
 # By GET those of Deribit cancel; the batch of Kraken Futures can hold orders, too.
@@ -224,8 +221,7 @@ def test_nothing_else_that_ccxt_knows_passes_a_halt(
 
 
 def stops(name: str, method: str, path: str) -> bool:
-    venue = venue_of(FOLDER / f"{name}.toml")
-    return is_stoppable(RouteTable(venue.routes).find(method, path.removeprefix(venue.prefix)))
+    return is_stoppable(route_of(name, method, path))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +253,7 @@ def test_neither_the_method_nor_the_end_of_a_path_passes_a_halt(name: str, call:
 )
 def test_so_does_what_ccxt_does_not_know(name: str, call: str) -> None:
     method, path = call.split()
-    assert not is_stoppable(RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(method, path))
+    assert not is_stoppable(table_of(name).find(method, path))
 
 
 @pytest.mark.parametrize(
@@ -291,15 +287,15 @@ def test_a_bot_that_reads_still_reads(name: str, call: str) -> None:
     ],
 )
 def test_the_usual_reads_have_a_name_in_log_and_page_and_no_other_right(name: str, path: str) -> None:
-    table = RouteTable(venue_of(FOLDER / f"{name}.toml").routes)
+    table = table_of(name)
     read, write = table.find("GET", path), table.find("POST", path)
     assert (read.template, read.needs, read.is_cancel) == (path, Permission.READ, False)
     assert (write.template, write.needs) == ("other", Permission.TRADE)
 
 
 def test_no_read_of_bybit_takes_a_body_also_where_a_row_of_its_own_names_it() -> None:
-    rows = venue_of(FOLDER / "bybit.toml").routes
-    table = RouteTable(rows)
+    rows = named("bybit").routes
+    table = table_of("bybit")
     reads = [row.template for row in rows if row.method == "GET" and row.needs is not Permission.KEYS]
     assert len(reads) > 10
     assert [path for path in reads if not table.find("GET", path.replace("**", "x")).is_bodiless] == []
@@ -322,8 +318,7 @@ def test_keys_of_streams_are_reads_that_pass_a_halt_and_that_each_bot_gets_for_i
     ]
     assert {name for name, _ in keys} >= {"binance", "bingx", "hashkey", "mexc", "toobit", "bitstamp", "xt"}
     for name, call in keys:
-        venue = venue_of(FOLDER / f"{name}.toml")
-        route = RouteTable(venue.routes).find(call.method, call.path)
+        route = table_of(name).find(call.method, call.path)
         assert (route.needs, route.lane, route.share_s) == (Permission.READ, Lane.READ, None), (name, call)
         assert not is_stoppable(route)
 
@@ -338,14 +333,14 @@ def test_keys_of_streams_are_reads_that_pass_a_halt_and_that_each_bot_gets_for_i
     ],
 )
 def test_how_a_key_of_a_stream_is_asked_for(name: str, call: str, auth: Auth) -> None:
-    assert RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(*call.split()).auth is auth
+    assert table_of(name).find(*call.split()).auth is auth
 
 
 def test_where_no_method_is_signed_a_read_only_bot_sends_no_order_by_get(
     every_call: dict[str, list[Call]], orders: dict[str, set[Call]]
 ) -> None:
     """A GET that the exchange documents is a read; by any other, some server might execute the order."""
-    unsigned = {name for name in every_call if not venue_of(FOLDER / f"{name}.toml").signing.signs_method}
+    unsigned = {name for name in every_call if not named(name).signing.signs_method}
     assert {"bitopro", "bitfinex", "cex", "btcbox", "gemini", "krakenfutures", "phemex"} <= unsigned
     documented = {
         (name, _shape(call.path))
@@ -359,7 +354,7 @@ def test_where_no_method_is_signed_a_read_only_bot_sends_no_order_by_get(
         for call in {*orders[name], *filter(_is_order_by_name, every_call[name])}
         if call.method != "GET"
         and (name, _shape(call.path)) not in documented
-        and call.path.startswith(venue_of(FOLDER / f"{name}.toml").prefix)
+        and call.path.startswith(named(name).prefix)
         and needs(name, call.method, call.path) is not Permission.READ
     ]
     assert len(guarded) > 150
@@ -374,7 +369,7 @@ def _is_order_by_name(call: Call) -> bool:
 
 def _other_spellings(name: str, path: str) -> list[str]:
     """Return how some server might be led to the path of an order: other letters, an extension, a space."""
-    prefix = venue_of(FOLDER / f"{name}.toml").prefix
+    prefix = named(name).prefix
     own = path.removeprefix(prefix)
     others = (own.upper(), f"{own}.json", f"{own}/", f"{own}%20", own.replace("i", "%C4%B1"))
     return [prefix + other for other in others]
@@ -388,10 +383,8 @@ def test_where_no_method_is_signed_a_get_has_no_body(every_call: dict[str, list[
     with_bodies = [
         (name, call.path)
         for name, calls in every_call.items()
-        if not (venue := venue_of(FOLDER / f"{name}.toml")).signing.signs_method
+        if not named(name).signing.signs_method
         for call in calls
-        if (route := RouteTable(venue.routes).find("GET", call.path.removeprefix(venue.prefix))).auth
-        is Auth.SIGNED
-        and not route.is_bodiless
+        if (route := route_of(name, "GET", call.path)).auth is Auth.SIGNED and not route.is_bodiless
     ]
     assert with_bodies == []

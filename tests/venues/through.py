@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from sealgate import venues
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
+from sealgate.venues.routes import RouteTable
 from sealgate.venues.venue import Venue, read_venue
 
 HERE = Path(__file__).parent
@@ -39,8 +41,18 @@ class Call(NamedTuple):
     is_signed: bool = True
 
 
+@cache
 def venue_of(file: Path) -> Venue:
     return read_venue(file.name, file.read_text("utf-8"))
+
+
+def named(name: str) -> Venue:
+    return venue_of(FOLDER / f"{name}.toml")
+
+
+@cache
+def table_of(name: str) -> RouteTable:
+    return RouteTable(named(name).routes)
 
 
 def signed_by_ccxt(case: Case) -> Sent:
