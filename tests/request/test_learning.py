@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from rig.admitted import answer, ticket
+from rig.compiled import needs_sources
 from rig.generation import generation_of
 from rig.hand_host import EPOCH, OUTSIDE, HandHost
 from rig.station import make_config
@@ -16,6 +17,8 @@ from sealgate.limits.claims import Fate, LimitReply
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
 from sealgate.request.learning import Learner
+
+pytestmark = needs_sources
 
 READ, ORDER, OPEN = ticket("GET /symbols/list"), ticket("POST /order"), ticket("GET /time")
 LOST = Failure(FailureKind.LOST, "the reply was cut short")
