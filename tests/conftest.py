@@ -22,7 +22,7 @@ if sys.platform == "darwin":
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/tmp")  # noqa: S108 - pytest makes a folder of its own there
 
 # Properties have no deadline, as other programs may be running.
-settings.register_profile("sealgate", deadline=None, max_examples=100)
+settings.register_profile("sealgate", deadline=None, max_examples=50)
 settings.register_profile("fast", deadline=None, max_examples=5)  # for scripts/test --fast
 settings.load_profile("sealgate")
 

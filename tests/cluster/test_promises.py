@@ -289,7 +289,7 @@ def _picked(claims: dict[str, Claim], number: int) -> Claim:
 
 
 pytestmark = pytest.mark.slow
-_SIZE = settings(max_examples=100, stateful_step_count=30, deadline=None)
+_SIZE = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestPacerPromises = PacerPromises.TestCase
 TestPacerPromises.settings = _SIZE
 TestMemberPromises = MemberPromises.TestCase

@@ -34,7 +34,7 @@ plain = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(targets | plain | st.text().map(f"{PREFIX}/{{}}".format))
 def test_what_is_accepted_has_one_reading(raw: str) -> None:
     try:

@@ -203,7 +203,7 @@ def test_a_bucket_is_known_by_what_it_refills_and_not_by_its_burst() -> None:
 @pytest.mark.parametrize("limiter", [bucket(20.0, 5), bucket(20.0, 20), log_of(20, 1.0), fixed(20, 1.0)])
 def test_waits_in_whole_seconds_hide_neither_a_bucket_nor_a_short_window(limiter: Wait) -> None:
     bots = Bots(limiter, resolution_s=1.0)
-    assert bots.share(20.0, 20.0, 170.0) > 0.93
+    assert bots.share(20.0, 20.0, 95.0) > 0.93
     assert 1000 * bots.refused < 8 * bots.accepted
 
 
@@ -233,14 +233,14 @@ def test_what_an_order_costs_beside_a_read_is_found() -> None:
 def test_a_limit_that_doubles_is_climbed() -> None:
     before, after = log_of(20, 1.0), log_of(40, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
-    assert bots.share(40.0, 200.0, 260.0) > 0.9
+    assert bots.share(40.0, 140.0, 160.0) > 0.9
 
 
 @pytest.mark.slow
 def test_orders_alone_carry_the_step_so_that_no_wrong_limit_holds_them_for_good() -> None:
-    before, after = log_of(20, 1.0), log_of(200, 1.0)
+    before, after = log_of(20, 1.0), log_of(80, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 5.0 else after)(now, is_read), orders_of_ten=10)
-    assert bots.share(200.0, 240.0, 260.0) > 0.5
+    assert bots.share(80.0, 140.0, 150.0) > 0.5
 
 
 def test_beside_reads_no_order_carries_a_step() -> None:

@@ -73,7 +73,7 @@ seeds = st.integers(0, 2**64)
 
 
 @pytest.mark.slow
-@settings(max_examples=280)
+@settings(max_examples=140)
 @given(seeds)
 @example(17086605)  # nested 2,000 deep
 def test_no_order_in_a_json_body_passes_that_may_not(seed: int) -> None:
@@ -85,7 +85,7 @@ def test_no_order_in_a_json_body_passes_that_may_not(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(seeds)
 def test_no_order_in_a_query_or_a_form_passes_that_may_not(seed: int) -> None:
     random = Random(seed)

@@ -29,7 +29,7 @@ def is_accepted(timestamp_ms: int, server: float) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     st.floats(-1e6, 2e9),
     st.floats(-90.0, 90.0),

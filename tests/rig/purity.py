@@ -51,21 +51,24 @@ def module_of(file: Path, root: Path = ROOT, package: str = "sealgate.") -> str:
 @cache
 def imports(source: str, *, for_types: bool = True) -> Sequence[str]:
     """Return each name that a source imports, wherever the statement stands, as `module.name`."""
-    tree = ast.parse(source)
-    skipped = set() if for_types else set(_for_types_alone(tree))
     found: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and node not in skipped:
+    for node in _statements(ast.parse(source), for_types=for_types):
+        if isinstance(node, ast.Import | ast.ImportFrom):
             assert not getattr(node, "level", 0), "relative imports hide the direction"
             prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
             found += (f"{prefix}{alias.name}" for alias in node.names)
     return found
 
 
-def _for_types_alone(tree: ast.Module) -> Iterator[ast.AST]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            yield from (inner for statement in node.body for inner in ast.walk(statement))
+def _statements(within: ast.AST, *, for_types: bool) -> Iterator[ast.AST]:
+    """Yield each statement, also what is nested; on request without what is for types alone."""
+    is_for_types = isinstance(within, ast.If) and ast.unparse(within.test) == "TYPE_CHECKING"
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        if part == "body" and is_for_types and not for_types:
+            continue
+        for statement in getattr(within, part, ()):
+            yield statement
+            yield from _statements(statement, for_types=for_types)
 
 
 def shell_modules(modules: Mapping[str, str], outside: Container[str] = OUTSIDE) -> set[str]:

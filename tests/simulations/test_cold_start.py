@@ -8,7 +8,7 @@ from rig.limits_gateway import Gateway
 from rig.limits_limiters import Fixed
 from rig.limits_world import Bot, Chance, Scenario, World
 
-_LIMIT, _SECONDS, _SEEDS = 20, 15.0, range(20)
+_LIMIT, _SECONDS, _SEEDS = 20, 15.0, range(8)
 _BOTS = (
     Bot("quick", slots=1, think_s=0.2, weight=4, lanes=("read",) * 5 + ("order",)),
     Bot("slow", slots=1, think_s=1.0, weight=2, lanes=("order",)),

@@ -8,7 +8,7 @@ import pytest
 
 from rig.limits_figures import Figures, figures
 from rig.limits_gateway import Gateway
-from rig.limits_limiters import Fixed, FixedFromFirst, Limiter, SlidingLog, TokenBucket
+from rig.limits_limiters import Fixed, FixedFromFirst, Limiter, TokenBucket
 from rig.limits_matrix import saturated
 from rig.limits_world import Bot, Chance, Client, Log, Scenario, World
 from rig.shared_cluster import Cluster
@@ -19,10 +19,6 @@ SEED = 5
 
 def _fixed(chance: Chance) -> Limiter:
     return Fixed(20, 0.5, 0.5 * chance.random())
-
-
-def _sliding(_: Chance) -> Limiter:
-    return SlidingLog(20, 0.5)
 
 
 def _bucket(_: Chance) -> Limiter:
@@ -52,7 +48,7 @@ def test_four_do_as_well_as_one(name: str) -> None:
     assert cluster.inside_known_pause == 0
 
 
-@pytest.mark.parametrize("make", [_fixed, _sliding, _bucket])
+@pytest.mark.parametrize("make", [_fixed, _bucket])
 def test_a_first_flood_over_loopback_costs_four_no_more_than_one(make: Callable[[Chance], Limiter]) -> None:
     """The way to the exchange is as short as that over Redis, and what is sent at once comes in any order."""
     bots = tuple(Bot(f"bot{number}", 12, weight=weight) for number, weight in enumerate((1, 1, 2)))

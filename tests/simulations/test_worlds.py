@@ -47,23 +47,19 @@ SATURATED = (
 )
 SEEDS = st.integers(0, 10**6)
 _ROUND_TRIP_S = 0.08  # at the most, with the service
-FEW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@FEW
+@pytest.mark.parametrize("kind", LIMITERS)
+@settings(FEW, max_examples=3)
 @given(
-    st.sampled_from(sorted(LIMITERS)),
     SEEDS,
     st.sampled_from(["exact", "rounded", "absent", "wrong", "date"]),
     st.booleans(),
     st.sampled_from([0.0, 0.3]),
 )
 def test_nothing_is_sent_inside_a_pause(
-    kind: str,
-    seed: int,
-    retry_after: str,
-    do_rejects_count: bool,
-    foreign: float,
+    kind: str, seed: int, retry_after: str, do_rejects_count: bool, foreign: float
 ) -> None:
     scenario = Scenario(
         kind,
@@ -145,18 +141,9 @@ def test_nobody_is_kept_beyond_its_deadline(kind: str, seed: int, wait_s: float)
 
 @pytest.mark.parametrize("height", [10, 40])
 def test_a_limit_that_changes_is_found_again(height: int) -> None:
-    scenario = Scenario("log", LIMITERS["log"], 20.0, 1.0, SATURATED, 400.0)
+    scenario = Scenario("log", LIMITERS["log"], 20.0, 1.0, SATURATED, 200.0)
     changed = replace(scenario, change=(60.0, lambda _: SlidingLog(height, 1.0), float(height)))
     gateway = Gateway(1)
     World(changed, gateway, 1).run()
-    (limit,) = gateway.pacer.status(400.0).limits
+    (limit,) = gateway.pacer.status(200.0).limits
     assert limit.n / limit.window_s == pytest.approx(height, rel=0.15)
-
-
-@pytest.mark.parametrize("retry_after", ["exact", "rounded", "absent", "wrong"])
-@pytest.mark.parametrize("kind", ["fixed", "log", "bucket", "gcra", "apart", "stacked"])
-def test_every_kind_is_learned_without_a_send_in_a_pause(kind: str, retry_after: str) -> None:
-    scenario = Scenario(kind, LIMITERS[kind], 20.0, 1.0, SATURATED, 40.0, retry_after)
-    log = World(scenario, Gateway(1, is_exact=retry_after in ("exact", "wrong")), 1).run()
-    assert log.inside_pause == 0
-    assert log.accepted
