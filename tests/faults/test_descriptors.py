@@ -67,7 +67,7 @@ async def test_descriptors_run_out(upstream: Upstream, tmp_path: Path, start: Se
         with few_descriptors(served, spare=3):
             async with contextlib.AsyncExitStack() as others:
                 await connect(served, FURTHER, others)
-                for _ in range(10):
+                for _ in range(5):
                     assert {answer.status for answer in await ask_all(connected)} == {200}
                     await let_pass(0.2)  # in which a storm would rage
             told = lines_beside_requests(served)[before:]
@@ -78,13 +78,10 @@ async def test_descriptors_run_out(upstream: Upstream, tmp_path: Path, start: Se
         assert {answer.status for answer in await ask_all(connected)} == {200}
 
 
-@pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
-async def test_none_is_left_for_the_upstream(
-    upstream: Upstream, tmp_path: Path, start: Sequence[str]
-) -> None:
+async def test_none_is_left_for_the_upstream(upstream: Upstream, tmp_path: Path) -> None:
     """Nothing was sent, and that is what is said."""
     settings = environ(upstream.base_url, UPSTREAM__WARM="false", CLOCK__INTERVAL="3600")
-    async with running_served(settings, tmp_path, start) as served, served.bot() as bot:
+    async with running_served(settings, tmp_path) as served, served.bot() as bot:
         assert (await bot.ask(READ)).status == 200
         before = len(served.descriptors)
         await _let_it_sync(upstream)
@@ -114,16 +111,13 @@ def limited(start: Sequence[str]) -> Sequence[str]:
     return "-c", LIMITED.format(start[1] if start[0] == "-c" else "from sealgate.cli import main; main()")
 
 
-@pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
-async def test_bots_leave_enough_for_the_upstream(
-    upstream: Upstream, tmp_path: Path, start: Sequence[str]
-) -> None:
+async def test_bots_leave_enough_for_the_upstream(upstream: Upstream, tmp_path: Path) -> None:
     """With a limit that is low from the start: orders that are under way together have a connection each."""
     go = asyncio.Event()
     upstream.otherwise = hold_until(go, say(OK))
     settings = environ(upstream.base_url, UPSTREAM__MAX_CONNECTIONS="8")
     async with (
-        running_served(settings, tmp_path, limited(start)) as served,
+        running_served(settings, tmp_path, limited(LOOPS["uvloop"])) as served,
         contextlib.AsyncExitStack() as stack,
     ):
         await connect(served, 100, stack)

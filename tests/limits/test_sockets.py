@@ -103,11 +103,8 @@ async def ask_at(address: Address, message: bytes) -> Reply:
 LEARNED = 30  # accepted before anything is counted
 COUNTED = 40
 IN_FLIGHT = 24  # of each bot: some still wait after a late burst of 20, so that each can have its share
-LIMITERS: dict[LimitKind, dict[str, Any]] = {
+LIMITERS: dict[LimitKind, dict[str, Any]] = {  # the others in virtual time: tests/simulations
     "fixed": {},
-    "fixed_from_first": {},
-    "sliding_log": {},
-    "token_bucket": {},
     "gcra": {"limit_burst": 5},
     "concurrency": {"limit_requests": 4, "limit_window_s": 0.1},
 }
@@ -199,7 +196,7 @@ async def test_a_cancel_overtakes_orders_and_reads(upstream: Upstream) -> None:
 
 
 @pytest.mark.usefixtures("_one_time_per_turn")
-@pytest.mark.parametrize("kind", ["fixed", "fixed_from_first", "sliding_log", "token_bucket"])
+@pytest.mark.parametrize("kind", ["fixed", "token_bucket"])
 async def test_demand_under_a_known_limit_never_waits(kind: LimitKind) -> None:
     window_s, most = 0.2, 20
     settings = SandboxSettings(limit_kind=kind, limit_requests=most, limit_window_s=window_s)
@@ -225,21 +222,10 @@ KEYS = {"main": KEY, "other": {**KEY, "api_key": "ak-public-2"}}
 A_YEAR_S = 365 * 86_400
 LEAST_BACKOFF_S = 0.25  # half of the first one is certain, the other half is jitter
 
-UNUSABLE = {
+UNUSABLE = {  # what is a wait is decided in tests/limits/test_limit_reply.py
     "negative": "-5",
-    "negative and huge": "-1e300",
-    "no number": "NaN",
-    "infinite": "inf",
-    "infinite by size": "9" * 400,
     "ten years": "315360000",
-    "the time of day": "1798761600",
-    "a date beyond a year": "Fri, 31 Dec 9999 23:59:59 GMT",
-    "empty": "",
-    "words": "in a while",
-    "an exponent": "1e300",
-    "two": "1, 2",
     "a date in the past": "Thu, 01 Jan 1998 00:00:00 GMT",
-    "a date that is none": "Thu, 99 Foo 2031 77:00:00 GMT",
 }
 
 

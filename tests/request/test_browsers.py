@@ -24,7 +24,6 @@ from rig.browser_pages import (
 from rig.chromium import FLAGS
 from rig.programs import path_of
 from rig.station import Station
-from sealgate.request import admission
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -33,7 +32,6 @@ OWN_FLAGS = (
     "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
-GUARDS = (b"host", b"origin", b"referer", b"sec-fetch-site")
 
 
 class Site:
@@ -121,11 +119,6 @@ def ways_that_got_through(station: Station) -> set[str]:
     return {parse_qs(item.target.partition(b"?")[2].decode())["via"][0] for item in received}
 
 
-def lower_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = {name: check for name, check in admission._CHECKS.items() if name not in GUARDS}
-    monkeypatch.setattr(admission, "_CHECKS", checks)
-
-
 async def attack_from_another_origin(station: Station, folder: Path) -> None:
     async with running_site(CROSS_ORIGIN, station) as site:
         await browse(f"http://evil.test:{site.port}/", site, folder)
@@ -150,19 +143,3 @@ async def test_no_page_places_an_order_by_rebinding(station: Station, tmp_path: 
     reasons = [outcome.reason for outcome in station.outcomes.all]
     assert len(reasons) >= len(WAYS_OF_AN_OWN_ORIGIN)
     assert set(reasons) == {"host_refused"}
-
-
-async def test_without_the_guard_pages_of_another_origin_do(
-    station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lower_the_guard(monkeypatch)
-    await attack_from_another_origin(station, tmp_path)
-    assert ways_that_got_through(station) >= WAYS_THAT_NEED_NO_LEAVE
-
-
-async def test_without_the_guard_rebinding_does(
-    station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lower_the_guard(monkeypatch)
-    await attack_by_rebinding(station, tmp_path)
-    assert ways_that_got_through(station) & WAYS_OF_AN_OWN_ORIGIN, "so the guard is what stops them"

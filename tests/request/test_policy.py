@@ -117,15 +117,11 @@ SPOT = b"symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=%b&price=%b"
         (b"/api/v3/order", SPOT % (b"0.1", b"50000"), None),
         (b"/api/v3/order", SPOT % (b"0.6", b"100"), "max_size"),
         (b"/api/v3/order", SPOT % (b"0.3", b"50000"), "max_notional"),
-        (b"/api/v3/order", (SPOT % (b"0.1", b"1")).replace(b"LIMIT", b"MARKET"), "max_notional"),
         (b"/api/v3/order", SPOT % (b"0.1", b"1") + b"&quoteOrderQty=9000", "body"),
         (b"/api/v3/order", SPOT % (b"0.1", b"1") + b"&quantity=9", "body"),
-        (b"/fapi/v1/order", SPOT % (b"0.1", b"50000"), None),
         (b"/dapi/v1/order", SPOT % (b"0.1", b"50000"), "max_notional"),
         (b"/fapi/v1/batchOrders", b"batchOrders=%5B%5D", "route"),
         (b"/api/v3/order/cancelReplace", SPOT % (b"0.1", b"50000"), None),
-        (b"/api/v3/order", (SPOT % (b"0.1", b"50000")).replace(b"BUY", b"SELL"), "max_notional"),
-        (b"/api/v3/orderList/oco", SPOT % (b"0.1", b"50000"), "route"),
     ],
 )
 @pytest.mark.parametrize("is_form", [True, False])

@@ -34,7 +34,7 @@ def strict(upstream: Upstream) -> Any:
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
-@pytest.mark.parametrize("step_ms", [-86_400_000, -3_600_000, -6_000, 6_000, 3_600_000, 86_400_000])
+@pytest.mark.parametrize("step_ms", [-86_400_000, 6_000])
 async def test_a_refused_timestamp_is_made_good_once(station: Station, message: bytes, step_ms: int) -> None:
     upstream = station.upstream
     upstream.script = strict(upstream)
@@ -73,7 +73,7 @@ async def test_a_reading_that_was_under_way_when_a_step_came_out_is_no_resync(st
     assert station.gateway.status().clock.steps == 1
 
 
-@pytest.mark.parametrize("step_ms", [-86_400_000, -60_000, 60_000, 86_400_000])
+@pytest.mark.parametrize("step_ms", [-60_000, 86_400_000])
 async def test_what_a_refusal_states_moves_no_clock_that_the_time_does_not_confirm(
     station: Station, step_ms: int
 ) -> None:
@@ -159,9 +159,7 @@ async def test_signing_waits_for_the_first_sample(upstream: Upstream) -> None:
 
 NO_TIME = {
     "no answer": say_and_stall(),
-    "not found": say(reply(b"404 Not Found", b"{}")),
     "no time in it": say(reply(b"200 OK", b'{"status":"fine","version":3}')),
-    "no JSON": say(reply(b"200 OK", b"<html>")),
     "cut": say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n"),
 }
 

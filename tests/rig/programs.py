@@ -25,7 +25,6 @@ PROGRAMS: Mapping[str, str] = {
     "chromium": "chromium",  # must not place an order, and shows the live page
     "curl": "curl",  # runs the recipes for curl
     "fish": "fish",
-    "gcore": "gdb",  # dumps the running gateway's memory, to look for the secret in it
     "kubectl": "",  # puts the Kubernetes files together; that of Debian 12 is too old for components
     "nginx": "nginx-light",  # the upstream that normalises targets
     "node": "nodejs",  # runs the recipe for fetch, and the page's own code

@@ -69,9 +69,9 @@ async def test_a_disk_that_hangs_holds_neither_cancel_nor_read_and_orders_not_fo
         answers.wait(PATIENCE_S)
         write(*arguments)
 
-    monkeypatch.setattr(orders, "write", hang)
     journal = {"file": str(tmp_path / "journal.db")}
     async with running_station(upstream, journal=journal, upstream={"max_connections": 4}) as station:
+        monkeypatch.setattr(orders, "write", hang)
         begun = [asyncio.ensure_future(station.ask(ORDER)) for _ in range(8)]
         await station.until(lambda: station.gateway.handler.inflight == len(begun))
         for message in (CANCEL, request()):
