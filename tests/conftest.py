@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from rig.fork_server import forking
@@ -25,6 +26,14 @@ if sys.platform == "darwin":
 settings.register_profile("sealgate", deadline=None, max_examples=50)
 settings.register_profile("fast", deadline=None, max_examples=5)  # for scripts/test --fast
 settings.load_profile("sealgate")
+
+# A traceback with all variables takes a second or two, and pytest has its own.
+structlog.configure(
+    [
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 @cache

@@ -50,15 +50,15 @@ def assert_refused(name: bytes, detail: str) -> None:
     assert (caught.value.slug, caught.value.detail) == ("bad_request", detail)
 
 
-SPELLINGS = (
-    pytest.param(bytes.lower, id="lower"),
-    pytest.param(bytes.upper, id="upper"),
-    pytest.param(bytes.title, id="title"),
-    pytest.param(lambda name: name.replace(b"-", b"_"), id="underscores"),
-    pytest.param(lambda name: name.upper().replace(b"-", b"_", 1), id="one underscore"),
-    pytest.param(lambda name: name.replace(b"-", b"."), id="dots"),
-    pytest.param(lambda name: name.upper().replace(b"-", b"+"), id="plus signs"),
-    pytest.param(lambda name: name.title().replace(b"-", b"~", 1), id="one tilde"),
+SPELLINGS: tuple[Callable[[bytes], bytes], ...] = (
+    bytes.lower,
+    bytes.upper,
+    bytes.title,
+    lambda name: name.replace(b"-", b"_"),
+    lambda name: name.upper().replace(b"-", b"_", 1),
+    lambda name: name.replace(b"-", b"."),
+    lambda name: name.upper().replace(b"-", b"+"),
+    lambda name: name.title().replace(b"-", b"~", 1),
 )
 # What servers make of a header's name on its way to the application: CGI, PHP, lighttpd's CGI.
 MANGLINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -68,34 +68,32 @@ MANGLINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("spell", SPELLINGS)
 @pytest.mark.parametrize("name", KEPT)
-def test_the_gateway_keeps_what_speaks_to_it(name: bytes, spell: Callable[[bytes], bytes]) -> None:
-    spelled = spell(name)
-    if name in FRAMING and spelled.lower() != name:
-        assert_refused(spelled, f"The header {name.decode()} is spelled another way: write it with -.")
-        return
-    head = RULES.sort([(spelled, b"v")])
-    assert head.kept == {name: b"v"}
-    assert head.passed == (spelled + b": v\r\n" if name in READ else b"")
+def test_the_gateway_keeps_what_speaks_to_it(name: bytes) -> None:
+    for spelled in {spell(name) for spell in SPELLINGS}:
+        if name in FRAMING and spelled.lower() != name:
+            assert_refused(spelled, f"The header {name.decode()} is spelled another way: write it with -.")
+            continue
+        head = RULES.sort([(spelled, b"v")])
+        assert head.kept == {name: b"v"}
+        assert head.passed == (spelled + b": v\r\n" if name in READ else b"")
 
 
-@pytest.mark.parametrize("spell", SPELLINGS)
 @pytest.mark.parametrize("name", DROPPED)
-def test_what_could_speak_for_the_gateway_ends_here(name: bytes, spell: Callable[[bytes], bytes]) -> None:
-    head = RULES.sort([(spell(name), b"v"), (b"Accept", b"*/*")])
-    assert head.kept == {}
-    assert head.passed == b"Accept: */*\r\n"
+def test_what_could_speak_for_the_gateway_ends_here(name: bytes) -> None:
+    for spell in SPELLINGS:
+        head = RULES.sort([(spell(name), b"v"), (b"Accept", b"*/*")])
+        assert (head.kept, head.passed) == ({}, b"Accept: */*\r\n")
 
 
 ONCE = {b"content-location", b"content-range", b"content-type", b"max-forwards", b"user-agent"}
 
 
-@pytest.mark.parametrize("spell", SPELLINGS)
 @pytest.mark.parametrize("name", FORWARDED)
-def test_end_to_end_fields_pass_as_they_came(name: bytes, spell: Callable[[bytes], bytes]) -> None:
-    fields = [(spell(name), b"v1"), (b"A", b""), (spell(name), b"v2")][: 2 if name in ONCE else 3]
-    assert RULES.sort(fields).passed == header_lines(fields)
+def test_end_to_end_fields_pass_as_they_came(name: bytes) -> None:
+    for spell in SPELLINGS:
+        fields = [(spell(name), b"v1"), (b"A", b""), (spell(name), b"v2")][: 2 if name in ONCE else 3]
+        assert RULES.sort(fields).passed == header_lines(fields)
 
 
 @pytest.mark.parametrize("name", sorted(ONCE))
@@ -162,7 +160,6 @@ def test_the_text_of_a_field_is_latin_1_or_nothing() -> None:
     assert head.text(b"expect") is None
 
 
-@pytest.mark.parametrize("spell", SPELLINGS)
 @pytest.mark.parametrize(
     "name",
     [
@@ -172,8 +169,9 @@ def test_the_text_of_a_field_is_latin_1_or_nothing() -> None:
         *(b"x-gateway-error", b"x-gateway-outcome"),
     ],
 )
-def test_a_reply_cannot_speak_as_the_gateway(name: bytes, spell: Callable[[bytes], bytes]) -> None:
-    assert sort_reply([(spell(name), b"v"), (b"Date", b"d")]).passed == [(b"Date", b"d")]
+def test_a_reply_cannot_speak_as_the_gateway(name: bytes) -> None:
+    for spell in SPELLINGS:
+        assert sort_reply([(spell(name), b"v"), (b"Date", b"d")]).passed == [(b"Date", b"d")]
 
 
 @pytest.mark.parametrize("name", [b"Transfer-Encoding ", b"Connection  ", b"X-GATEWAY-ERROR "])
@@ -185,14 +183,14 @@ def test_a_length_with_space_before_the_colon_is_read_as_the_parser_reads_it() -
     assert sort_reply([(b"Content-Length ", b"2")])[:5] == ([], {}, b"2", None, None)
 
 
-@pytest.mark.parametrize("spell", SPELLINGS)
 @pytest.mark.parametrize(
     "name",
     [b"content-encoding", b"content-type", b"date", b"retry-after", b"set-cookie", b"x-ratelimit-used"],
 )
-def test_a_reply_passes_back_as_it_came(name: bytes, spell: Callable[[bytes], bytes]) -> None:
-    fields = [(spell(name), b"v1"), (b"Age", b""), (spell(name), b"v2")]
-    assert sort_reply(iter(fields)).passed == fields
+def test_a_reply_passes_back_as_it_came(name: bytes) -> None:
+    for spell in SPELLINGS:
+        fields = [(spell(name), b"v1"), (b"Age", b""), (spell(name), b"v2")]
+        assert sort_reply(iter(fields)).passed == fields
 
 
 def test_what_the_gateway_reads_of_a_reply() -> None:

@@ -140,42 +140,23 @@ def basic(name: str, token: str) -> bytes:
 
 
 READER, TRADER = b"Authorization: Bearer token-of-reader", b"authorization: bearer token-of-trader"
-KNOWN = {
-    "by token": (request(GET, b"/v1/trade/x", READER), "reader", "main"),
-    "by name and token": (request(GET, b"/v1/trade/x", basic("reader", "token-of-reader")), "reader", "main"),
-    "a trader": (request(POST, ORDER, TRADER, body=b"{}"), "trader", "main"),
-    "with another key": (
-        request(POST, ORDER, TRADER, b"X-Gateway-Key: other", body=b"{}"),
-        "trader",
-        "other",
-    ),
-}
+KNOWN = [  # the others in tests/request/test_admission.py
+    (request(GET, b"/v1/trade/x", basic("reader", "token-of-reader")), "reader", "main"),
+    (request(POST, ORDER, TRADER, b"X-Gateway-Key: other", body=b"{}"), "trader", "other"),
+]
 
 
-@pytest.mark.parametrize(("raw", "bot", "key"), KNOWN.values(), ids=KNOWN)
-async def test_a_known_bot_is_served(upstream: Upstream, raw: bytes, bot: str, key: str) -> None:
+async def test_a_known_bot_is_served_and_held_to_what_it_may(upstream: Upstream) -> None:
     async with running_station(upstream, TOKENS, **BOTS) as station:
-        assert (await station.ask(raw)).status == 200
-        outcome = await station.outcomes.until(1)
-    assert (outcome.bot, outcome.key) == (bot, key)
-    expected = {"main": b"ak-public-1", "other": b"ak-public-2"}[key]
-    assert upstream.received[0].head.value(b"X-SERVICE-APIKEY") == expected
-    assert b"token-of" not in upstream.received[0].raw
-
-
-FORBIDDEN = {
-    "a reader that trades": request(POST, ORDER, READER, body=b"{}"),
-    "a trader that reads": request(GET, b"/v1/trade/x", TRADER),
-    "a reader with another key": request(GET, b"/v1/trade/x", READER, b"X-Gateway-Key: other"),
-    "a reader of keys": request(GET, b"/v1/trade/api-keys", READER),
-}
-
-
-@pytest.mark.parametrize("raw", FORBIDDEN.values(), ids=FORBIDDEN)
-async def test_a_known_bot_is_held_to_what_it_may(upstream: Upstream, raw: bytes) -> None:
-    async with running_station(upstream, TOKENS, **BOTS) as station:
-        check_problem(await station.ask(raw), 403, "bot_forbidden")
-    assert upstream.received == []
+        for number, (raw, bot, key) in enumerate(KNOWN, 1):
+            assert (await station.ask(raw)).status == 200
+            outcome = await station.outcomes.until(number)
+            assert (outcome.bot, outcome.key) == (bot, key)
+            expected = {"main": b"ak-public-1", "other": b"ak-public-2"}[key]
+            assert upstream.received[-1].head.value(b"X-SERVICE-APIKEY") == expected
+            assert b"token-of" not in upstream.received[-1].raw
+        check_problem(await station.ask(request(POST, ORDER, READER, body=b"{}")), 403, "bot_forbidden")
+    assert len(upstream.received) == len(KNOWN)
 
 
 # The trace of which a request is a part.
