@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.pages import DOCS
 from rig.bot import request
-from rig.chromium import Page, running_chromium
+from rig.chromium import Page, new_page, running_chromium
 from rig.page_states import STATES, Feed, running_feed
 from rig.program import running_program
 from rig.station import Station, running_station
@@ -31,8 +31,8 @@ async def take(page: Page, folder: Path, name: str, ways: list[tuple[int, str]])
         (folder / f"{name}-{width}-{scheme}.png").write_bytes(await page.picture())
 
 
-async def take_demo(seconds: float, folder: Path) -> None:
-    async with running_program("demo") as demo, running_chromium() as page:
+async def take_demo(seconds: float, folder: Path, chromium: int) -> None:
+    async with running_program("demo") as demo, new_page(chromium) as page:
         line = await demo.line("live page")
         await page.show(*WAYS[0])
         await page.open(line.split()[-1])
@@ -46,11 +46,11 @@ def tell(page: Page) -> None:
         print(json.dumps(page.said, indent=1))
 
 
-async def take_states(folder: Path) -> None:
+async def take_states(folder: Path, chromium: int) -> None:
     async with (
         running_upstream() as upstream,
         running_station(upstream, limits={"known": ["20/1s"]}) as station,
-        running_chromium() as page,
+        new_page(chromium) as page,
     ):
         async with running_feed(station) as feed:
             await page.show(*WAYS[0])
@@ -87,10 +87,11 @@ def shut(upstream: Upstream) -> None:
 
 
 async def main(seconds: float, folder: Path, states: Path | None) -> None:
-    if states is None:
-        await take_demo(seconds, folder)
-    else:
-        await take_states(states)
+    with running_chromium() as chromium:
+        if states is None:
+            await take_demo(seconds, folder, chromium)
+        else:
+            await take_states(states, chromium)
 
 
 if __name__ == "__main__":

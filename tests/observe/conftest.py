@@ -1,12 +1,12 @@
 """A gateway with its admin address, a client of what it serves, and a browser that shows the live page."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from pytest_aiohttp import AiohttpClient
 
 from rig.admin import Admin, Client, application, live_view, running_admin
-from rig.chromium import Page, running_chromium
+from rig.chromium import Page, new_page, running_chromium
 from rig.station import Station
 from sealgate.observe.live import Live
 from sealgate.observe.metrics import Metrics
@@ -29,9 +29,20 @@ async def client(station: Station, live: Live, aiohttp_client: AiohttpClient) ->
     return await aiohttp_client(application(station.gateway.status, live))
 
 
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[int]:
+    with running_chromium() as port:
+        yield port
+
+
 @pytest.fixture
-async def page(admin: Admin) -> AsyncIterator[Page]:
-    async with running_chromium() as running:
-        await running.open(f"http://127.0.0.1:{admin.port}/")
-        await running.until("document.querySelector('#state')?.textContent === 'ready'")
-        yield running
+async def blank(chromium: int) -> AsyncIterator[Page]:
+    async with new_page(chromium) as page:
+        yield page
+
+
+@pytest.fixture
+async def page(admin: Admin, blank: Page) -> Page:
+    await blank.open(f"http://127.0.0.1:{admin.port}/")
+    await blank.until("document.querySelector('#state')?.textContent === 'ready'")
+    return blank

@@ -6,7 +6,7 @@ import pytest
 
 from rig.admin import Admin, running_admin
 from rig.bot import request
-from rig.chromium import Page, running_chromium
+from rig.chromium import Page
 from rig.page_states import STATES, running_feed
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
@@ -65,27 +65,26 @@ async def test_freezing(station: Station, page: Page) -> None:
     await page.until(says("1 in "))
 
 
-async def test_a_gateway_that_goes_and_comes_back(station: Station) -> None:
+async def test_a_gateway_that_goes_and_comes_back(station: Station, blank: Page) -> None:
     status = station.gateway.status
-    async with running_chromium() as page:
-        async with running_admin(status, Metrics(status)) as admin:
-            await page.open(f"http://127.0.0.1:{admin.port}/")
-            await page.until("document.querySelector('#state')?.textContent === 'ready'")
-        await page.until("document.querySelector('#state').textContent === 'reconnecting'")
-        assert await page.read(says("The gateway does not answer"))
-        async with running_admin(status, Metrics(status), port=admin.port):
-            await page.until("document.querySelector('#state').textContent === 'ready'")
+    async with running_admin(status, Metrics(status)) as admin:
+        await blank.open(f"http://127.0.0.1:{admin.port}/")
+        await blank.until("document.querySelector('#state')?.textContent === 'ready'")
+    await blank.until("document.querySelector('#state').textContent === 'reconnecting'")
+    assert await blank.read(says("The gateway does not answer"))
+    async with running_admin(status, Metrics(status), port=admin.port):
+        await blank.until("document.querySelector('#state').textContent === 'ready'")
 
 
-async def test_each_state_says_so_and_fits(station: Station) -> None:
-    async with running_feed(station) as feed, running_chromium() as page:
-        await page.open(feed.url)
+async def test_each_state_says_so_and_fits(station: Station, blank: Page) -> None:
+    async with running_feed(station) as feed:
+        await blank.open(feed.url)
         for feed.change, words in STATES.values():
-            await page.until(says(words))
+            await blank.until(says(words))
             for width in (1280, 390):
-                await page.show(width)
-                await page.until(f"document.documentElement.scrollWidth <= {width}")
-        assert page.said == []
+                await blank.show(width)
+                await blank.until(f"document.documentElement.scrollWidth <= {width}")
+        assert blank.said == []
 
 
 async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
@@ -121,19 +120,15 @@ async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Sta
 
 
 async def test_a_read_of_the_gateways_own_that_is_refused(
-    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    upstream: Upstream, blank: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No bot has met it, so that it stands in no list of errors, which says so."""
     monkeypatch.setattr("sealgate.request.key_care._FIRST_READ_S", 0.01)
     upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
-    async with (
-        running_station(upstream, tries_keys=True) as station,
-        running_feed(station) as feed,
-        running_chromium() as page,
-    ):
-        await page.open(feed.url)
-        await page.until("document.querySelector('#state')?.textContent === 'signatures refused'")
-        assert await page.read(says("No bot has met an error or a refusal since the start"))
+    async with running_station(upstream, tries_keys=True) as station, running_feed(station) as feed:
+        await blank.open(feed.url)
+        await blank.until("document.querySelector('#state')?.textContent === 'signatures refused'")
+        assert await blank.read(says("No bot has met an error or a refusal since the start"))
 
 
 async def test_it_fits(page: Page) -> None:

@@ -1,14 +1,14 @@
-"""A headless Chromium with one page, driven through its DevTools protocol over a web socket."""
+"""Pages of a headless Chromium, driven through its DevTools protocol over a web socket."""
 
 import asyncio
 import base64
 import contextlib
 import itertools
 import json
+import re
+import subprocess
 import tempfile
-from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import aiohttp
@@ -100,41 +100,38 @@ class Page:
         return base64.b64decode(result["data"])
 
 
-@contextlib.asynccontextmanager
-async def running_chromium() -> AsyncIterator[Page]:
-    """Run it as long as the block lasts, with a profile of its own."""
+@contextlib.contextmanager
+def running_chromium() -> Iterator[int]:
+    """Run it as long as the block lasts, with a profile of its own; yield the port of its DevTools."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        process = await asyncio.create_subprocess_exec(
+        command = [
             path_of("chromium"),
             *FLAGS,
             "--hide-scrollbars",
             f"--user-data-dir={folder}",
             "about:blank",
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-        )
-        try:
-            port = await _port(Path(folder) / "DevToolsActivePort")
-            async with aiohttp.ClientSession() as session:
-                async with session.get(f"http://127.0.0.1:{port}/json/list") as reply:
-                    target = next(one for one in await reply.json() if one["type"] == "page")
-                async with session.ws_connect(target["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                    page = Page(socket)
-                    listening = asyncio.create_task(page.listen())
-                    yield page
-                    listening.cancel()
-        finally:
-            process.kill()
-            await process.wait()
+        ]
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                assert process.stderr is not None
+                told = (re.match(r"DevTools listening on ws://[^:]+:(\d+)/", line) for line in process.stderr)
+                yield int(next(filter(None, told))[1])
+            finally:
+                process.kill()
 
 
-async def _port(file: Path) -> int:
-    async with asyncio.timeout(PATIENCE_S):
-        while (port := _written_port(file)) is None:
-            await let_pass(0.05)
-    return port
-
-
-def _written_port(file: Path) -> int | None:
-    lines = file.read_text().splitlines() if file.exists() else []
-    return int(lines[0]) if len(lines) > 1 else None
+@contextlib.asynccontextmanager
+async def new_page(port: int) -> AsyncIterator[Page]:
+    """Open a page of the Chromium whose DevTools are at a port, and close it when the block ends."""
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+        async with session.put("/json/new?about:blank") as reply:
+            target = await reply.json()
+        async with session.ws_connect(target["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+            page = Page(socket)
+            listening = asyncio.create_task(page.listen())
+            yield page
+            listening.cancel()
+        async with session.get(f"/json/close/{target['id']}") as reply:
+            await reply.read()
