@@ -30,7 +30,7 @@ async def test_it_ends_by_itself_with_a_summary_for_programs() -> None:
     assert seconds == ["1", "2"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 async def test_the_line_to_try_works_and_a_signal_ends_it_with_the_summary(number: signal.Signals) -> None:
     port = free_port()
     async with running_program("demo", "--port", str(port), environ=ENVIRON) as program:

@@ -15,8 +15,6 @@ from rig.key_reads import look_after, pause
 from rig.station import KEY, Station, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, reply
-from sealgate.keys.key_health import BreakerState, KeyFault
-from sealgate.machine.system import System
 from sealgate.orders.halts import Scope
 
 READ = request()
@@ -118,8 +116,6 @@ ECHO = b'{"request":"Invalid API key, IP 203.0.113.7 not in API key whitelist","
     "refusal",
     [
         reply(b"401 Unauthorized", ECHO % b"Invalid HMAC signature"),
-        reply(b"401 Unauthorized", ECHO % b"Invalid or expired session token"),
-        reply(b"403 Forbidden", ECHO % b"Address mismatch"),
         reply(b"401 Unauthorized", b"<p>Invalid API key</p>"),
         reply(b"403 Forbidden", b"IP 203.0.113.7 not in API key whitelist"),
     ],
@@ -193,28 +189,6 @@ async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.M
     assert [received.target for received in upstream.received[1:5]] == [PROBE] * 4
 
 
-async def test_no_request_of_a_bot_tries_it(upstream: Upstream) -> None:
-    async with running_station(upstream) as station:
-        breaker = station.gateway.generation.exchange.live_keys["main"].breaker
-        breaker.state = due = BreakerState(KeyFault.INVALID, trial_at=System.now() + 3600)
-        for message in (ORDER, CANCEL, READ):
-            assert (await station.ask(message)).reason == "key_disabled"
-        assert breaker.state is due
-    assert upstream.received == []
-
-
-@pytest.mark.usefixtures("quickly")
-async def test_a_doubt_that_a_later_reply_ends_is_told(upstream: Upstream) -> None:
-    upstream.answers.append(say(INVALID))
-    with capture_logs() as logs:
-        async with running_station(upstream) as station:
-            assert (await station.ask(ORDER)).status == 401
-            await upstream.until_received(2)
-            assert upstream.received[1].target == PROBE
-            await station.until(lambda: any(one["event"] == "key_kept" for one in logs))
-            assert is_active(station)
-
-
 @pytest.mark.usefixtures("quickly")
 async def test_resuming_uses_it_at_once(upstream: Upstream) -> None:
     async with running_station(upstream) as station:
@@ -243,29 +217,3 @@ async def test_a_session_that_is_refused_says_nothing_of_the_key(upstream: Upstr
         fields = b"Authorization: Bearer grid-token"
         assert (await station.ask(request(b"GET", b"/v1/trade/api-keys", fields))).status == 401
         assert station.gateway.status().keys[0].is_active
-
-
-async def test_the_end_of_a_key_is_read_from_the_list(
-    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sealgate.request.key_care._LOOK_S", 0.01)
-    monkeypatch.setattr("sealgate.request.key_care._FIRST_READ_S", 0.01)
-    listed = b'{"keys":[{"api_key":"ak-public-1","expires_at":"2031-01-31T12:00:00Z","is_active":true}]}'
-    upstream.otherwise = say(reply(b"200 OK", listed))
-    keys = {"main": {**KEY, "session": "env:SESSION"}}
-    environ = {"EXCHANGE_SECRET": "s3cret", "SESSION": "session-1"}
-    async with running_station(upstream, environ, tries_keys=True, keys=keys) as station:
-        await station.until(lambda: station.gateway.status().keys[0].expires_at is not None)
-        assert station.gateway.status().keys[0].expires_at == 1_927_627_200.0
-        await station.until(
-            lambda: len(upstream.received) > 1
-        )  # the try waits for the clock, the list need not
-    asked, probe = sorted(upstream.received, key=lambda seen: seen.target != b"/v1/trade/api-keys")
-    assert (probe.target, asked.target) == (PROBE, b"/v1/trade/api-keys")
-    assert b"Authorization: Bearer session-1" in asked.raw
-
-
-async def test_a_station_is_not_disturbed_by_an_ordinary_401(station: Station) -> None:
-    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')))
-    assert (await station.ask(ORDER)).status == 401
-    assert (await station.ask(ORDER)).status == 200

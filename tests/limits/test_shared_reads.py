@@ -117,15 +117,6 @@ async def test_who_may_not_read_gets_no_reply_of_those_who_may(upstream: Upstrea
         assert met(refused) == (403, "not_sent", "bot_forbidden", 0)
 
 
-async def test_a_bot_that_hangs_up_takes_nothing_from_those_that_wait_with_it(upstream: Upstream) -> None:
-    async with shared_station(upstream) as station:
-        pause(station)
-        first, second = await asked(station, read("one"), read("two"))
-        first.cancel()
-        assert met(await second) == (200, "done", None, 1)
-    assert len(upstream.received) == 1
-
-
 async def test_a_read_that_others_wait_for_is_finished_also_when_its_bot_hangs_up(upstream: Upstream) -> None:
     go = asyncio.Event()
     upstream.answers.append(hold_until(go, say(reply(b"200 OK", b"{}"))))

@@ -79,8 +79,6 @@ async def test_no_withdrawal_passes_not_even_of_a_bot_that_may_make_them(
 @pytest.mark.parametrize(
     ("scope", "passing"),
     [
-        (Scope(), []),
-        (Scope("grid"), ["maker main", "maker alt"]),
         (Scope(None, "main"), ["grid alt", "maker alt"]),
         (Scope("grid", "main"), ["grid alt", "maker main", "maker alt"]),
     ],
