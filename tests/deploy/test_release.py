@@ -6,9 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from rig.image import ROOT, Image
+from rig.image import ROOT, RUNNER, Image, borrowed
 
 
 def refused_release(folder: Path, section: str) -> str:
@@ -55,8 +53,6 @@ def test_the_list_of_parts_has_all_that_the_lock_has_and_the_plots() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", parts["uplot"])
 
 
-# Run in the image's environment: what it lacks for tests is found last, so that all it has is its own.
-RUNNER = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 SHORT = [
     "tests/diagnose/test_schemes.py",
     "tests/cli/test_sign.py",
@@ -81,7 +77,7 @@ def test_the_wheel_passes_tests_without_the_sources(image: Image) -> None:
     run = [
         "-c",
         RUNNER,
-        str(Path(pytest.__file__).parents[1]),
+        borrowed(),
         "-p",
         "no:cacheprovider",
         "-k",

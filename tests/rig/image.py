@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from rig.programs import path_of
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +23,8 @@ DOCKERFILE = ROOT / "Dockerfile"
 _ABSOLUTE = re.compile(r"(?<![\w./])/(?=[a-z])")
 # To compile all bytecode and all modules takes a test too long; scripts/compiled does the latter in CI.
 COMPILED = "http/target"
+# Runs pytest in the image's environment; what it lacks for tests is found last, so that all else is its own.
+RUNNER = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 _OURS = {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PIP_NO_COMPILE": "1",
@@ -105,6 +109,11 @@ class Image:
             check=False,
             timeout=60,
         )
+
+
+def borrowed() -> str:
+    """Return the folder of the packages that the image lacks for tests."""
+    return str(Path(pytest.__file__).parents[1])
 
 
 def replayed(folder: Path) -> Image:

@@ -1,20 +1,19 @@
-"""The plugin as others get it: from an installed wheel, in an environment that knows no sources."""
+"""The plugin as others get it: installed, in an environment that knows no sources, the image's."""
 
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from rig.fences import ROOT, fences
+from rig.image import RUNNER, Image, borrowed
 
 EXAMPLES = [block.text for block in fences(ROOT / "docs" / "sandbox.md") if block.label == "test"]
 
-OWN = Path(__file__).with_name("test_plugin.py").read_text()
+OWN = (ROOT / "tests/testing/test_plugin.py").read_text()
 
-NEEDED = ("pytest", "pytest-asyncio", "httpx", "requests")
 FIFTY = """\
 import pytest, requests
 
@@ -68,11 +67,11 @@ def test_that_goes_back(sealgate_sandbox):
 
 
 class Project:
-    """A bot's project: a folder with tests, and an environment with the wheel."""
+    """A bot's project: a folder with tests, which the image's Python runs."""
 
-    def __init__(self, folder: Path, python: Path) -> None:
+    def __init__(self, folder: Path, image: Image) -> None:
         self.folder = folder
-        self.python = python
+        self._python = image.path("/opt/sealgate/bin/python")
         folder.mkdir()
         (folder / "pytest.ini").write_text(INI)
 
@@ -81,54 +80,20 @@ class Project:
         for number, text in enumerate(tests):
             (self.folder / f"test_{number}.py").write_text(text)
         environ |= {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        command: list[str | Path] = [self.python, "-m", "pytest", "-v", "--rootdir", self.folder]
+        command: list[str | Path] = [self._python, "-c", RUNNER, borrowed(), "-v", "--rootdir", self.folder]
         return subprocess.run(
             command, cwd=self.folder, env=environ, capture_output=True, text=True, check=False
         )
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    [built] = folder.iterdir()
-    return built
-
-
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with the wheel, which borrows all other packages from this one."""
-    made = new_environment(tmp_path_factory.mktemp("environment"))
-    [packages] = made.parents[1].glob("lib/*/site-packages")
-    (packages / "borrowed.pth").write_text(str(Path(pytest.__file__).parents[1]))
-    pip(made, "--no-deps", "--no-index", "--force-reinstall", wheel)
-    return made
-
-
-def new_environment(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    return folder / "venv/bin/python"
-
-
-def pip(python: Path, *words: str | Path) -> None:
-    command = [sys.executable, "-m", "pip", "--quiet", "--python", python, "install", "--no-compile", *words]
-    subprocess.run(command, check=True)
-
-
 @pytest.fixture
-def project(tmp_path: Path, python: Path) -> Project:
-    return Project(tmp_path / "bot", python)
+def project(tmp_path: Path, image: Image) -> Project:
+    return Project(tmp_path / "bot", image)
 
 
-def test_its_tests_run_on_an_installed_wheel_with_packages_of_its_own(wheel: Path, tmp_path: Path) -> None:
+def test_its_tests_run_where_it_is_installed(project: Project) -> None:
     """These are the examples of the docs, the plugin's own tests, and fifty that would notice each other."""
-    python = new_environment(tmp_path)
-    lock = ROOT / "deploy/requirements-dev.txt"
-    pip(python, "--require-hashes", "-r", ROOT / "deploy/requirements.txt")
-    pip(python, "--require-hashes", "-c", lock, *NEEDED)
-    pip(python, "--no-deps", "--no-index", wheel)
-    done = Project(tmp_path / "bot", python).run(*EXAMPLES, FIFTY, OWN)
+    done = project.run(*EXAMPLES, FIFTY, OWN)
     assert done.returncode == 0, done.stdout
     assert len(re.findall(" PASSED", done.stdout)) > len(EXAMPLES) + 50 == 54
 
