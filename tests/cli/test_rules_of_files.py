@@ -57,12 +57,11 @@ def looked(folder: Path) -> Ended:
 def test_a_secret_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     secret = store(tmp_path / "for all")
     configure(tmp_path, f"file:{secret}")
-    for mode in (0o777, 0o775, 0o757):
-        secret.parent.chmod(mode)
-        told = refused(tmp_path)
-        assert f"file:{secret}: others may write to its folder '{secret.parent}' (mode {mode:04o})" in told
-        mend(told, tmp_path)
-        assert "the secret is readable" in looked(tmp_path).out
+    secret.parent.chmod(0o757)
+    told = refused(tmp_path)
+    assert f"file:{secret}: others may write to its folder '{secret.parent}' (mode 0757)" in told
+    mend(told, tmp_path)
+    assert "the secret is readable" in looked(tmp_path).out
 
 
 def test_a_secret_in_a_sticky_folder_is_taken_as_sockets_are(tmp_path: Path) -> None:

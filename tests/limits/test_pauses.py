@@ -153,14 +153,6 @@ async def test_a_pause_longer_than_anybody_may_wait_is_answered_at_once(
     assert len(station.upstream.received) == 1
 
 
-async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Station) -> None:
-    hurried = ORDER.replace(b"Host:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)
-    station.upstream.answers.append(say(limited("5")))
-    assert met(await station.ask(hurried)) == (429, "refused", "rate_limited", 1)
-    assert met(await station.ask(hurried)) == (429, "not_sent", "rate_limited", 0)
-    assert len(station.upstream.received) == 1
-
-
 async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
     station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
     assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
