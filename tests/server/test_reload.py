@@ -60,7 +60,7 @@ async def test_a_new_secret_is_tried_and_then_used(site: Site) -> None:
     assert site.gateway.status().reloads == {"ok": 1, "failed": 0}
 
 
-async def test_the_same_secret_is_not_tried(site: Site) -> None:
+async def test_the_same_secret_is_not_tried_and_what_is_known_stays(site: Site) -> None:
     before = site.gateway.generation
     assert await site.reload() == ()
     after = site.gateway.generation
@@ -99,14 +99,6 @@ async def test_a_secret_that_the_exchange_refuses_changes_nothing(
     assert site.gateway.status().keys[0].is_active
 
 
-async def test_an_answer_that_says_nothing_of_the_key_is_a_warning(site: Site) -> None:
-    site.upstream.answers.append(say(reply(b"404 Not Found", b"{}")))
-    write(site.secret, "second")
-    assert await site.reload() == ("keys.main: a signed read was answered 404",)
-    assert (await site.station.ask(ORDER)).status == 200
-    assert signed_with(site.upstream.received[-1]) == "second"
-
-
 async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> None:
     site.upstream.door.shut()
     site.upstream.cut_all()
@@ -124,16 +116,6 @@ def with_session(site: Site, token: str) -> None:
     write(file, token)
     key = {"api_key": "ak-1", "secret": f"file:{site.secret}", "session": f"file:{file}"}
     site.tables["keys"] = {"main": key}
-
-
-async def test_a_new_session_token_is_tried_once(site: Site) -> None:
-    for token in ("s-1", "s-2"):
-        site.upstream.answers.append(say(LISTED))
-        with_session(site, token)
-        assert await site.reload() == ()
-        assert await site.reload() == ()
-    assert [received.target for received in site.upstream.received] == [b"/v1/trade/api-keys"] * 2
-    assert b"Authorization: Bearer s-2" in site.upstream.received[-1].raw
 
 
 async def test_a_session_token_that_the_exchange_refuses_changes_nothing(site: Site) -> None:
