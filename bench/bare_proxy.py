@@ -41,7 +41,11 @@ async def main() -> None:
     app = web.Application()
     app.cleanup_ctx.append(session)
     app.router.add_route("*", "/{path:.*}", pass_on)
-    runner = web.AppRunner(app, access_log=None)
+    await serve(web.AppRunner(app, access_log=None))
+
+
+async def serve(runner: web.BaseRunner) -> None:
+    """Listen at a free port, print it, and serve until killed."""
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     print(runner.addresses[0][1], flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
-from bench.bare_proxy import HOP_BY_HOP
+from bench.bare_proxy import HOP_BY_HOP, serve
 from sealgate.exchange.destination import Destination
 from sealgate.exchange.failure import Failure
 from sealgate.exchange.pool import Upstream
@@ -39,11 +39,7 @@ async def main() -> None:
         passed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.head.passed]
         return web.Response(status=answer.status, reason=answer.phrase, headers=passed, body=answer.body)
 
-    runner = web.ServerRunner(web.Server(pass_on, access_log=None))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.Event().wait()
+    await serve(web.ServerRunner(web.Server(pass_on, access_log=None)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from rig import journals
 from rig.damage import empty_index
 from sealgate.cli.orders import command
 from sealgate.orders.journal import JournalError, Order, orders
@@ -12,28 +13,18 @@ from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.rows import Row, sent_row, settled_row
 from sealgate.orders.outcome import Conclusion, Ending
-from sealgate.venues.routes import Lane
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:9",
     "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
     "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
 }
-ORDER = Order(
-    id="a1-1",
-    request_id="mine",
-    bot="grid",
-    key="main",
-    method="POST",
-    route="/order",
-    lane=Lane.ORDER,
+ORDER = journals.ORDER._replace(
     target="/v1/trade/order",
     idempotency_key=None,
     digest=None,
-    timestamp_ms=1_790_000_000_000,
     fence_ms=1_790_000_005_100,
     attempts=2,
-    sent_ms=1_790_000_000_012,
     sent_body=b'{"symbol": "BTC", "side": "buy", "size": "0.0010", "price": 65000.0}',
 )
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rig.kept_limit import kept
-from rig.program import running_program
+from rig.program import Program, running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import Act, Received, say
@@ -732,21 +732,25 @@ async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> 
     assert lines[0].endswith("load it with `sealgate reload`")
 
 
+async def meet_a_limit(setup: Setup, program: Program, retry_after: bytes) -> None:
+    """Have a read of a running gateway refused for the limit, as all that follow."""
+    await program.line('"ready"')
+    limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", retry_after))
+    setup.answers(lambda _: limited)
+    bots = json.loads(await program.line('"listening"'))["bots"]
+    async with (
+        aiohttp.ClientSession(headers={"X-Gateway-Deadline-Ms": "2000"}) as session,
+        session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+    ):
+        assert answer.status == 429
+
+
 async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         upstream = setup.upstream
         assert upstream is not None
         async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
-            await program.line('"ready"')
-            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 60"))
-            setup.answers(lambda _: limited)
-            bots = json.loads(await program.line('"listening"'))["bots"]
-            headers = {"X-Gateway-Deadline-Ms": "2000"}
-            async with (
-                aiohttp.ClientSession(headers=headers) as session,
-                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
-            ):
-                assert answer.status == 429
+            await meet_a_limit(setup, program, b"Retry-After: 60")
             sent = upstream.receipts(SIGNED_READ)
             result = await setup.check()
             assert "is pausing after a 429; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
@@ -771,16 +775,7 @@ async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: 
         assert upstream is not None
         setup.has(JOURNAL__FILE=str(tmp_path / "journal.db"))
         async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
-            await program.line('"ready"')
-            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 600"))
-            setup.answers(lambda _: limited)
-            bots = json.loads(await program.line('"listening"'))["bots"]
-            headers = {"X-Gateway-Deadline-Ms": "2000"}
-            async with (
-                aiohttp.ClientSession(headers=headers) as session,
-                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
-            ):
-                assert answer.status == 429
+            await meet_a_limit(setup, program, b"Retry-After: 600")
             sent = len(upstream.received)
             subject = f"{upstream.base_url} ak-public-1"
             with closing(connect(tmp_path / "journal.db")) as database:

@@ -19,12 +19,13 @@ from observe.test_picture import (
     picture,
     recent,
 )
+from rig.doubts import DOUBT
 from rig.outcome import changed
 from rig.verdicts import upstream_error
 from sealgate.limits.status import LimitStatus, SharingStatus
 from sealgate.observe.sentences import ms, signed_ms
 from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
-from sealgate.orders.doubts import Doubt, JournalStatus
+from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 from sealgate.orders.outcome import Outcome
 
@@ -320,25 +321,7 @@ def test_where_nothing_went_wrong_it_says_so() -> None:
 
 
 def test_orders_in_doubt_with_their_terms() -> None:
-    doubt = Doubt(
-        id="1",
-        request_id="mine",
-        bot="grid",
-        key="main",
-        method="POST",
-        route="/order",
-        target="/v1/trade/order",
-        idempotency_key=None,
-        timestamp_ms=1,
-        fence_ms=2,
-        attempts=1,
-        sent_ms=1,
-        symbol="BTC",
-        side="buy",
-        size="0.1",
-        price="65000",
-        client_id="c1",
-    )
+    doubt = replace(DOUBT, symbol="BTC", side="buy", size="0.1", price="65000", client_id="c1")
     found = words(replace(STATUS, journal=JournalStatus(1, (doubt,), None, is_refusing=False)))
     assert found["doubts"].startswith(
         "1 order has no known result. Look up each at the exchange, then run: `s"

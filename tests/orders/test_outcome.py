@@ -3,6 +3,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from rig.doubts import DOUBT
 from rig.verdicts import upstream_error
 from sealgate.orders.doubts import Doubt, JournalStatus, Terms, read_terms
 from sealgate.orders.outcome import Outcome
@@ -60,22 +61,6 @@ def test_what_there_is_more_to_say_of_is_not_plain(field: str, value: object) ->
     assert outcome.is_plain
     setattr(outcome, field, value)
     assert not outcome.is_plain
-
-
-DOUBT = Doubt(
-    id="a1-1",
-    request_id="mine",
-    bot="grid",
-    key="main",
-    method="POST",
-    route="/order",
-    target="/v1/trade/order",
-    idempotency_key=None,
-    timestamp_ms=1_790_000_000_000,
-    fence_ms=1_790_000_005_000,
-    attempts=1,
-    sent_ms=1_790_000_000_012,
-)
 
 
 def test_the_status_page_can_show_it() -> None:

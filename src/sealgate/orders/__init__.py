@@ -9,7 +9,7 @@ halts        which orders are stopped, until a person resumes them
 policy       what the orders of a bot may be
 prices       the last prices of an exchange, for policies
 price_reads  which prices the gateway reads itself for policies
-validity     timestamps, nonces and X-Gateway-Valid-Ms
+validity     X-Gateway-Valid-Ms, which an order's timestamp enforces
 
 Shell:
 journal  what must outlive the process, in one SQLite file

@@ -1,4 +1,4 @@
-"""Timestamps and nonces of one key, and X-Gateway-Valid-Ms, which an order's timestamp enforces.
+"""X-Gateway-Valid-Ms: how long an order is valid, which its timestamp enforces.
 
 The order is dated back, so that the exchange refuses its timestamp as too old once the time is over. The end
 is fixed when the head is read, and in the exchange's time at the first attempt: neither a resend nor a new

@@ -156,6 +156,11 @@ class RequestContext(Outcome):
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
 
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether losing the reply would be harmless: such requests may use the oldest connections."""
+        return self.ticket is not None and self.ticket.is_read and not self.resends
+
     def claim(self, ticket: Ticket, serial: str = "", alike: Hashable = None) -> Claim:
         """Return the claim that waits in line for this request; claims that are `alike` may go as one."""
         bot, route, resends = ticket.bot, ticket.route, self.resends

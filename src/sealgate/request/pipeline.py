@@ -195,8 +195,8 @@ class Pipeline:
         """Make one attempt; return the reply to pass on, None to go round once more."""
         connection: UpstreamConnection | Failure | None = None
         if not context.needs_new_connection:
-            may_be_lost = ticket.is_read and not context.resends  # they may use the oldest connections
-            connection = self.generation.exchange.upstream.take(ticket.route.lane, may_be_lost=may_be_lost)
+            upstream = self.generation.exchange.upstream
+            connection = upstream.take(ticket.route.lane, may_be_lost=context.may_be_lost)
         if connection is None:
             connection = await self._connect(ticket, permit, context)
         attempt: Answer | Failure | None

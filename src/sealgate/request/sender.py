@@ -78,7 +78,7 @@ class Sender:
                 if permit.is_paused(now):
                     return None
             # 6. Does the connection still carry it?
-            if not self._is_fit(connection, ticket, permit, context, now):
+            if not _is_fit(connection, permit, context, now):
                 if not connection.life.has_rested:  # a new one: it fails like one that cannot be made
                     return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
                 context.needs_new_connection = True
@@ -157,14 +157,11 @@ class Sender:
                 raise Refusal("halted", f"{took}, and by then its timestamp was too old.")
             self._stamp(ticket, live_key, body, self._system.now(), context)
 
-    @staticmethod
-    def _is_fit(
-        connection: UpstreamConnection, ticket: Ticket, permit: Permit, context: RequestContext, now: float
-    ) -> bool:
-        """Return whether a connection is open and, after a wait, still young enough to carry an order."""
-        may_be_lost = ticket.is_read and not context.resends
-        is_too_old = permit.has_waited and not may_be_lost and not connection.life.carries_order(now)
-        return not is_too_old and connection.is_alive()
+
+def _is_fit(connection: UpstreamConnection, permit: Permit, context: RequestContext, now: float) -> bool:
+    """Return whether a connection is open and, after a wait, still young enough to carry an order."""
+    is_too_old = permit.has_waited and not context.may_be_lost and not connection.life.carries_order(now)
+    return not is_too_old and connection.is_alive()
 
 
 def sealed_request(

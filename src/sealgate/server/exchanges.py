@@ -1,7 +1,7 @@
 """From the configuration to an exchange, which takes over what has not changed of the former one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sealgate.config import Config
 from sealgate.exchange.clock_keeper import ClockKeeper, TimeSource
@@ -18,20 +18,13 @@ from sealgate.limits.scheduler import Gates, RateScheduler
 from sealgate.machine import process as machine
 from sealgate.machine.process import StartError
 from sealgate.machine.system import System
+from sealgate.request.generation import Generation
 from sealgate.server.memory import nonces_place, subject
 from sealgate.venues.venue import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Former:
-    """An exchange before a reload, and the configuration that it was made of."""
-
-    config: Config
-    exchange: Exchange
-
-
 def build_exchange(
-    config: Config, parts: Parts, system: System, stop: Stop, former: Former | None = None
+    config: Config, parts: Parts, system: System, stop: Stop, former: Generation | None = None
 ) -> Exchange:
     """Make an exchange inside a running loop; it takes over what has not changed of the former one.
 
@@ -58,11 +51,11 @@ def build_exchange(
     else:
         clock = KeptClock(needs, system)
         keeper = ClockKeeper(source, clock, Upstream(at, upstream.closes), gates, system)
-    return Exchange(config.venue, upstream, clock, keeper, gates, live_keys)
+    return Exchange(upstream, clock, keeper, gates, live_keys)
 
 
 def _live_keys(
-    config: Config, parts: Parts, system: System, stop: Stop, former: Former | None
+    config: Config, parts: Parts, system: System, stop: Stop, former: Generation | None
 ) -> dict[str, LiveKey]:
     """Return the keys in use. The venue says which keys its limit counts together.
 
@@ -101,7 +94,7 @@ def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable
 
 
 def _open_scheduler(
-    config: Config, live_keys: Mapping[str, LiveKey], system: System, former: Former | None
+    config: Config, live_keys: Mapping[str, LiveKey], system: System, former: Generation | None
 ) -> RateScheduler:
     """Return the scheduler of requests without a key.
 

@@ -17,7 +17,7 @@ from sealgate.request.key_care import KeyCare
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.price_care import PriceCare
 from sealgate.request.rules import build_rules, log_policies
-from sealgate.server.exchanges import Former, build_exchange
+from sealgate.server.exchanges import build_exchange
 from sealgate.server.memory import build_books, build_keeper
 
 
@@ -29,8 +29,7 @@ def build_generation(
     Raises StartError if limits are to be shared and the packages for that are not installed.
     """
     rules = build_rules(config, parts.roster, None if old is None else old.rules.policies)
-    former = None if old is None else Former(old.config, old.exchange)
-    return Generation(config, rules, build_exchange(config, parts, system, in_flight.stop_signed, former))
+    return Generation(config, rules, build_exchange(config, parts, system, in_flight.stop_signed, old))
 
 
 @dataclass(frozen=True, slots=True)
