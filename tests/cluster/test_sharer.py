@@ -31,7 +31,7 @@ Step = Exception | Sequence[Answer]  # Redis is not reached, or a session that a
 
 @pytest.fixture(autouse=True)
 def _sleeps_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharer_module, "_LONGEST_SLEEP_S", 0.0)
+    monkeypatch.setattr(sharer_module, "LONGEST_SLEEP_S", 0.0)
 
 
 class Ticking(HandHost):

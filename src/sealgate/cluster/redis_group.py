@@ -30,7 +30,7 @@ from sealgate.cluster.messages import LONGEST_PAUSE_S, MessageError, Whole
 from sealgate.keys.key import Secret
 from sealgate.limits import Limit
 from sealgate.limits.pacer import Pacer, PacerSettings
-from sealgate.limits.scheduler import RateScheduler
+from sealgate.limits.scheduler import LONGEST_SLEEP_S, RateScheduler
 from sealgate.limits.status import PacerStatus, SharingStatus
 from sealgate.machine.alarm import Alarm
 from sealgate.machine.findings import in_one_line
@@ -42,7 +42,6 @@ TROUBLE = (RedisError, OSError, TimeoutError)
 SCRIPT = (files(__package__) / "sharing.lua").read_text("utf-8")
 _US = 1_000_000
 _ANSWER = TypeAdapter(tuple[str, Whole, Whole, Whole, str, tuple[str, ...]])
-_LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
 
 log = structlog.get_logger("sealgate.sharing")
 
@@ -252,7 +251,7 @@ class Sharer:
             self._sleeps_until = now + delay_s
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(delay_s, _LONGEST_SLEEP_S)):
+                async with asyncio.timeout(min(delay_s, LONGEST_SLEEP_S)):
                     await self._wake.wait()
         self._sleeps_until = -math.inf
 

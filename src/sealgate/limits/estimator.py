@@ -54,7 +54,17 @@ from sealgate.limits.claims import Claim
 from sealgate.limits.counts import StatedCounts
 from sealgate.limits.fit import Fit, Hypothesis
 from sealgate.limits.in_flight import InFlight
-from sealgate.limits.limit import AGAIN_S, ALL, FEW, OTHERS, READS, SHORT_S, Limit, WeightedTally
+from sealgate.limits.limit import (
+    AGAIN_S,
+    ALL,
+    FEW,
+    OF_ONE_CLASS,
+    OTHERS,
+    READS,
+    SHORT_S,
+    Limit,
+    WeightedTally,
+)
 from sealgate.limits.observations import Observation, observe
 from sealgate.limits.quotas import Quota
 from sealgate.limits.round_trips import RoundTrips
@@ -173,7 +183,7 @@ class LimitEstimator:
     @property
     def is_apart(self) -> bool:
         """Whether reads, or all others, have a limit of their own."""
-        return any(limit.scope for limit in self.limits)
+        return any(limit.weights in OF_ONE_CLASS for limit in self.limits)
 
     @property
     def counts_apart(self) -> bool:
@@ -373,9 +383,11 @@ class LimitEstimator:
             self._refused_in_a_row = 0
         was, drain_s = self.limits, 0.0
         # A class that was not refused of late keeps its limits.
-        is_apart = any(one.weights in (READS, OTHERS) for one in found)
+        is_apart = any(one.weights in OF_ONE_CLASS for one in found)
         weights = {one.weights for one in found}
-        self.limits = [one for one in was if is_apart and one.scope and one.weights not in weights]
+        self.limits = [
+            one for one in was if is_apart and one.weights in OF_ONE_CLASS and one.weights not in weights
+        ]
         for one in found:
             rate = max(one.n / one.window, 1e-4)
             same = [limit for limit in was if limit.weights == one.weights]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import log1p
 from typing import NamedTuple
 
-from sealgate.limits.limit import ALL, FEW, OTHERS, READS, Weights
+from sealgate.limits.limit import ALL, FEW, OTHERS, READS, WeightedTally, Weights
 from sealgate.limits.observations import GRID, RATIO, ROUND_S, Held, Kept, Observation, held_at
 from sealgate.limits.round_trips import RoundTrips
 from sealgate.limits.sent_log import SentLog
@@ -290,11 +290,10 @@ class Fit:
 
     def _cycles(self, observations: Sequence[Observation], weights: Weights) -> list[Cycle]:
         """Return what was accepted from one refusal to the next."""
-        log, found = self._log, [Cycle(0.0, 0.0)]
+        tally, found = WeightedTally(self._log, weights), [Cycle(0.0, 0.0)]
         for before, after in pairwise(obs.event for obs in observations):
-            since, until = before.refused_at, after.refused_at
-            went = weights[0] * log.reads.count(since, until) + weights[1] * log.others.count(since, until)
-            found.append(Cycle(went, until - before.earliest))
+            went = tally.count(before.refused_at, after.refused_at)
+            found.append(Cycle(went, after.refused_at - before.earliest))
         return found
 
     def _judge(

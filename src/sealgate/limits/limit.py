@@ -5,7 +5,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from sealgate.limits.claims import Claim
-from sealgate.limits.sent_log import LimitScope, SentLog, Tally
+from sealgate.limits.sent_log import SentLog, Tally
 from sealgate.limits.throttle import ThrottleEvent
 
 SHORT_S = 2.0  # a window so short is over before it matters that it is full
@@ -18,7 +18,7 @@ FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what i
 FREE = 0.8  # of a long window goes at once in a flood; the rest goes evenly, so that no cancel waits for it
 Weights = tuple[float, float]  # what a read takes of a limit, and what any other request does
 ALL, READS, OTHERS = (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)
-SCOPES = {ALL: LimitScope.ALL, READS: LimitScope.READS, OTHERS: LimitScope.OTHERS}
+OF_ONE_CLASS = (READS, OTHERS)
 
 
 class WeightedTally:
@@ -80,11 +80,6 @@ class Limit:
     last_extra: float = -math.inf  # when the last request carried the step, in addition to the pace
     _looked_at: float = field(default=-math.inf, repr=False)
     _spread_s: float = field(default=0.0, repr=False)
-
-    @property
-    def scope(self) -> LimitScope:
-        """Return which requests count."""
-        return SCOPES.get(self.weights, LimitScope.ALL)
 
     def longest_s(self, now: float) -> float:
         """Return how long this limit may keep all requests waiting.

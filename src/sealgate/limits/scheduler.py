@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
-_LONGEST_SLEEP_S = 1.0
+LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
 _LIFT = "if it is a mistake, restart the gateway; with a journal, see docs/troubleshooting.md on pauses"
@@ -259,7 +259,7 @@ class RateScheduler:
             self._timer.cancel()
             self._timer = None
         if at is not None:
-            delay_s = min(max(0.0, at - now), _LONGEST_SLEEP_S)
+            delay_s = min(max(0.0, at - now), LONGEST_SLEEP_S)
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
             self._timer_at = at
 

@@ -2,19 +2,10 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from enum import IntEnum
 
 _PRUNE_EVERY = 10_000  # entries; forgetting moves all of them, so it is done rarely
 _MOST = 250_000  # entries, 8 MB: if more is sent within the horizon, the oldest is forgotten
 _MOST_PUBLISHED = 1_000_000  # entries, 32 MB, which a published limit may take
-
-
-class LimitScope(IntEnum):
-    """What is counted: everything, or one class alone."""
-
-    ALL = 0
-    READS = 1
-    OTHERS = 2
 
 
 class Tally:

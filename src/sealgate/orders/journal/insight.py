@@ -1,6 +1,5 @@
 """A look into a journal for `sealgate check`, whether a gateway has it or not."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from pathlib import Path
 from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.journal import orders
 from sealgate.orders.journal.file import as_journal_error, check_sound, connect_to_look, is_empty
-from sealgate.orders.journal.learned import read_limits
+from sealgate.orders.journal.learned import read_all_limits
 from sealgate.orders.journal.lock import user_of
 from sealgate.orders.journal.nonces import read_marks
 
@@ -39,11 +38,5 @@ def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | Non
         check_sound(database, file, "quick_check")
         is_in_use = user_of(file) is not None
         doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
-        limits: dict[str, Snapshot] = {}
-        unread: list[str] = []
-        for subject in subjects:
-            try:
-                limits[subject] = read_limits(database, subject, wall)
-            except sqlite3.DataError:
-                unread.append(subject)
-        return Insight(len(doubts), is_in_use, limits, tuple(unread), read_marks(database))
+        limits, damaged = read_all_limits(database, subjects, wall)
+        return Insight(len(doubts), is_in_use, limits, tuple(damaged), read_marks(database))

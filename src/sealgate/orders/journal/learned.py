@@ -7,6 +7,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import structlog
 
@@ -59,6 +60,20 @@ def _write_prices(database: sqlite3.Connection, prices: Iterable[Price]) -> None
         database.executemany("INSERT INTO prices VALUES (?, ?, ?, ?)", prices)
 
 
+def read_all_limits(
+    database: sqlite3.Connection, subjects: Iterable[str], wall: float
+) -> tuple[dict[str, Snapshot], dict[str, str]]:
+    """Return the limits of those that can be read, and the cause for each that is damaged, by subject."""
+    kept: dict[str, Snapshot] = {}
+    damaged: dict[str, str] = {}
+    for subject in subjects:
+        try:
+            kept[subject] = read_limits(database, subject, wall)
+        except sqlite3.DataError as error:
+            damaged[subject] = str(error)
+    return kept, damaged
+
+
 class LearnedKeeper:
     """Writes what was learned once a minute, when a pause begins, and at the end.
 
@@ -85,20 +100,10 @@ class LearnedKeeper:
         """
         wanted = [subject for subject in subjects if subject not in self._subjects]
         wall = self._system.wall()
-
-        def read(database: sqlite3.Connection) -> tuple[dict[str, Snapshot], set[str]]:
-            kept: dict[str, Snapshot] = {}
-            causes: set[str] = set()
-            for subject in wanted:
-                try:
-                    kept[subject] = read_limits(database, subject, wall)
-                except sqlite3.DataError as error:
-                    causes.add(str(error))
-            return kept, causes
-
         kept: dict[str, Snapshot] = {}
         try:
-            kept, causes = self._journal.run_now(read)
+            kept, damaged = self._journal.run_now(partial(read_all_limits, subjects=wanted, wall=wall))
+            causes = set(damaged.values())
         except JournalError as error:
             causes = {error.cause}
         if causes:
