@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import config_option, json_option
 
 
 @click.command("check")
@@ -17,7 +17,7 @@ from sealgate.cli.frame import config_option
 @click.option(
     "--explain", is_flag=True, help="Show all causes, most likely first, then where each setting comes from."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(
     config_file: Path | None, path: str | None, *, is_offline: bool, explain: bool, as_json: bool
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import Program, config_option, found_venue, unused_config_option
+from sealgate.cli.frame import Program, config_option, found_venue, json_option, unused_config_option
 from sealgate.machine.terminal import leave_with_error
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def schema() -> None:
 @click.command("show")
 @config_option
 @click.option("--changed", "only_changed", is_flag=True, help="Leave out settings at their defaults.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def show(config_file: Path | None, *, only_changed: bool, as_json: bool) -> None:
     """Show the value of every setting, and the file or variable that set it.
 

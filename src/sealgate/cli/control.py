@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import config_option, json_option
 from sealgate.machine.terminal import coloured, leave, leave_with_error, plain_cause, waiting_for
 from sealgate.observe.running import UnixConnection
 from sealgate.orders.halts import Scope
@@ -206,7 +206,7 @@ def scope_options(reason_help: str) -> Callable[[Any], Any]:
 
     def add(command: Any) -> Any:
         for option in (
-            click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+            json_option,
             click.option("--key", metavar="KEY", help="Only orders with this key (its alias)."),
             click.option("--bot", metavar="BOT", help="Only orders of this bot."),
             click.option("--reason", metavar="TEXT", help=reason_help),
@@ -268,7 +268,7 @@ def _print_halts(said: dict[str, Any], gateway: str, changes: Sequence[str], *, 
 
 @click.command("reload")
 @gateway_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def reload(*, as_json: bool, **way: Any) -> None:
     """Reload configuration and secrets, as SIGHUP does, and report the result.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import FiniteRange, config_option
+from sealgate.cli.frame import FiniteRange, config_option, json_option
 from sealgate.config import Config, load_config
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.arguments import checked_target, chosen_alias
@@ -46,7 +46,7 @@ _FINE_S = 1.0  # well within any recv_window
     help="The time between two requests.",
 )
 @click.option("--yes", "is_agreed", is_flag=True, help="Send them without asking.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **spec: Any) -> None:
     """Find out how the exchange wants requests signed, and print the settings to paste.
 
@@ -178,7 +178,7 @@ def explanation(config: Config, spec: ProbeSpec, search: Search) -> Iterator[str
         "header_prefix": venue.header_prefix,
         "encoding": venue.signing.encoding,
         "secret_is": venue.signing.secret,
-        "target": "path_and_query" if venue.signs_query else "path",
+        "target": venue.signed_target,
     }
     changed = [name for name, value in _settings(config, finding).items() if configured[name] != value]
     told = "the configuration already says so"

@@ -157,6 +157,9 @@ def _explained(error: OSError) -> str:
     return f"{where}{cause}" + (f"; {fix}" if fix else "")
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
 def config_option(command: _Command) -> _Command:
     """Add `--config FILE`, which arrives as the argument `config_file`, for `load_config`."""
     text = "Configuration file. Default: $SEALGATE_CONFIG, else ./sealgate.toml if it exists."

@@ -1,7 +1,8 @@
 """`sealgate healthcheck`: asks the running gateway whether it is ready, or only whether it runs."""
 
+from contextlib import closing
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 from sealgate.cli.control import admin_address
 from sealgate.cli.frame import config_option
 from sealgate.machine.terminal import plain_cause
-from sealgate.observe.running import own_address
+from sealgate.observe.running import tcp_connection
 
 if TYPE_CHECKING:
     from sealgate.config import Address
@@ -58,10 +59,7 @@ def _cause(error: OSError | HTTPException) -> str:
 
 
 def _ask(address: "Address", host_name: str, path: str) -> tuple[int, str]:
-    connection = HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
-    try:
+    with closing(tcp_connection(address, _TIMEOUT_S)) as connection:
         connection.request("GET", path, headers={"Host": host_name})
         reply = connection.getresponse()
         return reply.status, reply.read().decode(errors="replace")
-    finally:
-        connection.close()

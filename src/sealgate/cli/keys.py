@@ -10,7 +10,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import config_option, json_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config import load_config
 from sealgate.diagnose.key_reading import Account, KeysOptions, read_account
@@ -22,7 +22,6 @@ from sealgate.machine.terminal import shortened
 _key_option = click.option(
     "--key", "alias", metavar="ALIAS", help="The key whose session is used.  [default: each that has one]"
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
 
@@ -34,7 +33,7 @@ def command() -> None:
 @command.command("list")
 @config_option
 @_key_option
-@_json_option
+@json_option
 def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) -> None:
     """List the account's keys: permissions, whitelist, expiry, age and use. HERE is the alias in keys.*."""
     account = run(read_account(load_config(config_file), KeysOptions(alias, None, None)))
@@ -51,7 +50,7 @@ def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) 
     metavar="N",
     help="How many entries of the key's audit log.  [default: 20]",
 )
-@_json_option
+@json_option
 def audit_command(
     config_file: Path | None, alias: str | None, api_key: str | None, limit: int | None, *, as_json: bool
 ) -> None:

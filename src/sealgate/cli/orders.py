@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import config_option, json_option
 from sealgate.machine.terminal import leave, leave_with_error
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _HEADINGS = (
     help="Take this order off the list: you have looked it up.",
 )
 @click.option("--settle-all", is_flag=True, help="Take all orders off the list: you have looked them up.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
     """List orders in doubt: sent, but without a known result. The list survives a crash.
 

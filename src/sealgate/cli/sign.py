@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import config_option, json_option
 from sealgate.config import Config, load_config
 from sealgate.config.venues import DEFAULT_VENUE
 from sealgate.diagnose.arguments import checked_target, chosen_alias
@@ -115,7 +115,7 @@ def _signed(config: Config, asked: Request) -> Signed:
     help="Milliseconds since 1970.  [default: now, by this host's clock]",
 )
 @click.option("--curl", "as_curl", is_flag=True, help="Print a curl command that sends it.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request: Any) -> None:
     """Print the headers that sign a request, and the exact string that is signed. Nothing is sent.
 
@@ -191,7 +191,7 @@ def _json(signed: Signed) -> str:
             "signing": {
                 "encoding": signing.encoding,
                 "secret_is": signing.secret,
-                "target": "path_and_query" if signed.venue.signs_query else "path",
+                "target": signed.venue.signed_target,
             },
         }
     )

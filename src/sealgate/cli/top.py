@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import click
 from sealgate.cli.control import admin_address
 from sealgate.cli.frame import config_option
 from sealgate.machine.terminal import leave, plain_cause
-from sealgate.observe.running import own_address
+from sealgate.observe.running import tcp_connection
 
 if TYPE_CHECKING:
     from sealgate.cli.top_screen import Inspector
@@ -163,7 +163,7 @@ def latest_requests(address: "Address", host_name: str) -> list[dict[str, Any]]:
 @contextmanager
 def _asking(address: "Address", host_name: str, path: str) -> Iterator[HTTPResponse]:
     """Ask for a path as long as the block lasts. Raises GoneError, also for what fails in the block."""
-    connection = HTTPConnection(own_address(address.host), address.port, timeout=_PATIENCE_S)
+    connection = tcp_connection(address, _PATIENCE_S)
     try:
         connection.request("GET", path, headers={"Host": host_name})
         reply = connection.getresponse()

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
-from sealgate.observe.sentences import ms, number
+from sealgate.observe.sentences import ALMOST_FULL, ms, number
 
 HINT = "r: latest requests   q: quit"
 _KEYS = "r: back   space: freeze   b: next bot   o: next outcome   q: quit"
@@ -25,7 +25,6 @@ _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
 Figures = Mapping[str, Any]
 _BAR, _SHORTEST_BAR = 24, 8
-_FULL = 0.95
 _COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "bold red"}
 
 
@@ -215,7 +214,9 @@ def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
     parts.append(Text(f"waiting: {waiting}", "yellow" if any(key["waiting"].values()) else ""))
     yield _Parts(parts, "  ")
     for use in words["uses"]:
-        yield _Use(use["ratio"], use["text"], "yellow" if use["ratio"] >= _FULL or key["pause_s"] else "blue")
+        yield _Use(
+            use["ratio"], use["text"], "yellow" if use["ratio"] >= ALMOST_FULL or key["pause_s"] else "blue"
+        )
     yield _indented(words["about"])
     if key["bots"]:
         table = plain_table("bot", "sent/s", "share", "due", "waiting")

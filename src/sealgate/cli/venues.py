@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from sealgate.cli.frame import Suggesting, found_venue, unused_config_option
+from sealgate.cli.frame import Suggesting, found_venue, json_option, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
 from sealgate.http.target import parse_target
@@ -18,7 +18,6 @@ from sealgate.venues.routes import Auth, Permission
 from sealgate.venues.templates import UnsignableError
 from sealgate.venues.venue import Venue
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _MANY = 8
 _WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
 # What the examples are signed with. As a secret it is good for every venue: text, hex and base64 at once.
@@ -49,7 +48,7 @@ _SCOPES = {
 
 @click.group("venues", cls=Suggesting, invoke_without_command=True)
 @unused_config_option
-@_json_option
+@json_option
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:
     """List the built-in venues (exchanges), or show what one of them wants.
@@ -62,7 +61,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
 
 @command.command("list", short_help="List the built-in venues.")
 @unused_config_option
-@_json_option
+@json_option
 def list_(*, as_json: bool) -> None:
     """List the built-in venues: how each is signed, and what its file was verified with."""
     _list(as_json=as_json)
@@ -72,7 +71,7 @@ def list_(*, as_json: bool) -> None:
 @unused_config_option
 @click.argument("name")
 @click.option("--summary", "is_short", is_flag=True, help="Leave out the file itself.")
-@_json_option
+@json_option
 def show(name: str, *, is_short: bool, as_json: bool) -> None:
     """Show what a venue wants: address, key, signed text, clock, limits, replies; then its file.
 
@@ -129,7 +128,7 @@ def _row(venue: Venue) -> dict[str, object]:
 
 def _key_needs(venue: Venue) -> list[str]:
     """Return the settings that each key must have."""
-    return ["api_key", "secret", *(name for name in ("passphrase", "uid") if venue.signing.needs(name))]
+    return ["api_key", "secret", *venue.further_settings]
 
 
 def _document(venue: Venue) -> dict[str, object]:

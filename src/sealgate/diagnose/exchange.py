@@ -254,6 +254,6 @@ class Exchange:
             venue=venue_text(venue) if is_scheme_of_file else "",
             is_served=self._is_served,
             nonce=key.sealer.scheme.nonce,
-            wants=tuple(name for name in ("passphrase", "uid") if venue.signing.needs(name)),
+            wants=venue.further_settings,
             is_own_clock=not (is_scheme_of_file and config.clock.path == venue.clock_path),
         )

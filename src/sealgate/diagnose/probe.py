@@ -152,7 +152,7 @@ class Discovery:
         self.plan = make_plan(
             {way.secret_is for way, _ in self._keys},
             Way(Encoding(venue.signing.encoding), SecretIs(venue.signing.secret)),
-            SignedTarget.PATH_AND_QUERY if venue.signs_query else SignedTarget.PATH,
+            SignedTarget(venue.signed_target),
         )
         self._clock = CommandClock(config.clock.field, system)
         self.clock_trouble: str | None = None

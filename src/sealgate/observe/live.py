@@ -116,11 +116,13 @@ class Live:
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take in requests that ended, and log the errors that are due."""
-        for trouble in self._recent.take(outcomes, self._system.now()):
-            self._log(trouble)
+        if due := self._recent.take(outcomes, self._system.now()):
+            status = self._status()
+            for trouble in due:
+                self._log(trouble, status)
 
-    def _log(self, trouble: Trouble) -> None:
-        known = trouble.at_the_time(circumstances_of(self._status(), trouble.key))
+    def _log(self, trouble: Trouble, status: Status) -> None:
+        known = trouble.at_the_time(circumstances_of(status, trouble.key))
         (log.info if trouble.verdict.whose is Whose.BOT else log.warning)(
             "upstream_error",
             kind=trouble.kind,

@@ -201,14 +201,14 @@ def _of_limits(keys: Sequence[KeyStatus]) -> Iterator[Metric]:
 
 
 def _gauge(name: str, text: str, values: Values, *labels: str) -> Metric:
-    family = GaugeMetricFamily(f"sealgate_{name}", text, labels=labels)
-    for combination, value in values.items():
-        family.add_metric(combination, value)
-    return family
+    return _filled(GaugeMetricFamily(f"sealgate_{name}", text, labels=labels), values)
 
 
 def _counter(name: str, text: str, values: Values, *labels: str) -> Metric:
-    family = CounterMetricFamily(f"sealgate_{name}", text, labels=labels)
+    return _filled(CounterMetricFamily(f"sealgate_{name}", text, labels=labels), values)
+
+
+def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
     for combination, value in values.items():
         family.add_metric(combination, value)
     return family

@@ -8,7 +8,7 @@ from typing import Any
 from sealgate.errors import REASONS
 from sealgate.limits.status import LimitStatus
 from sealgate.observe.evidence import Circumstances, advice, evidence
-from sealgate.observe.recent import SPAN, Failing, Recent, Tick
+from sealgate.observe.recent import SPAN, Recent, Tick
 from sealgate.observe.sentences import words
 from sealgate.observe.status import KeyStatus, PolicyStatus, Status, Use, forecast, state
 from sealgate.observe.troubles import RefusalCount, Trouble
@@ -34,41 +34,35 @@ class Picture:
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, what the last ten seconds add to it, and `words`."""
         seconds = max(1, len(self.recent.ended())) * TICK_S
-        sent = self.recent.sent()
+        sent: dict[str, dict[str, int]] = {}
+        for (alias, bot), count in self.recent.sent().items():
+            sent.setdefault(alias, {})[bot] = count
         document = asdict(self.status)
         keys = zip(document["keys"], self.status.keys, strict=True)
-        document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
+        document["keys"] = [key | self._spending(one, sent.get(one.alias, {}), seconds) for key, one in keys]
         busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
+        failing = self._failing()
+        refusals = [self._refusal(refusal) for refusal in self.recent.refusals()]
+        is_refusing = any(refusal["is_grave"] for refusal in refusals)
         figures = document | {
-            "state": self._state(),
+            "state": state(self.status, is_failing=failing is not None, is_refusing=is_refusing),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks(),
             "requests": self.recent.total,
             "requests_per_s": round(sum(tick.requests for tick in self.recent.ended()) / seconds, 2),
             "latency": self.recent.latency(SPAN)._asdict(),
             "idle_bots": sorted(self.weights.keys() - busy),
-            "failing": self._failing(),
+            "failing": failing,
             "errors": [self._error(trouble) for trouble in self.recent.troubles()],
-            "refusals": [self._refusal(refusal) for refusal in self.recent.refusals()],
+            "refusals": refusals,
             "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
         }
         orders = [doubt.terms_words for doubt in self.status.journal.doubts]
         return figures | {"words": words(figures) | {"orders": orders}}
 
-    @property
-    def _failure(self) -> Failing | None:
-        return self.recent.failing(self.status.clock, self.now)
-
-    def _state(self) -> str:
-        is_refusing = any(
-            self._over_since(refusal) is None and refusal.is_grave(self.now)
-            for refusal in self.recent.refusals()
-        )
-        return state(self.status, is_failing=self._failure is not None, is_refusing=is_refusing)
-
     def _failing(self) -> dict[str, Any] | None:
         """Return since when the exchange gives no answer, None where it does."""
-        if (failing := self._failure) is None:
+        if (failing := self.recent.failing(self.status.clock, self.now)) is None:
             return None
         return {
             "kind": failing.verdict.kind,
@@ -78,10 +72,9 @@ class Picture:
             "advice": failing.verdict.advice,
         }
 
-    def _spending(self, key: KeyStatus, sent: Counter[tuple[str, str]], seconds: float) -> dict[str, Any]:
+    def _spending(self, key: KeyStatus, by_bot: Mapping[str, int], seconds: float) -> dict[str, Any]:
         """Return who spends a key, and when it may be limited next."""
         limit = tightest(key)
-        by_bot = {bot: count for (alias, bot), count in sent.items() if alias == key.alias}
         rate = sum(by_bot.values()) / seconds
         use = Use(
             used=limit.used_ratio * limit.n if limit else 0.0,

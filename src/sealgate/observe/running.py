@@ -4,17 +4,13 @@ import json
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from sealgate.config import Config
+from sealgate.config import Address, Config
 from sealgate.config.files import OFF, default_places
-from sealgate.config.load import addresses_of
-from sealgate.machine.process import process_of
-from sealgate.orders.journal import JournalError
-from sealgate.orders.journal.lock import user_of
 
 _TIMEOUT_S = 3.0
 _OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
@@ -30,6 +26,8 @@ class UnixConnection(HTTPConnection):
     @property
     def process(self) -> int | None:
         """The process at the other end, None where the system does not say."""
+        from sealgate.machine.process import process_of  # noqa: PLC0415 - most commands do not ask for it
+
         return process_of(self.sock)
 
     def connect(self) -> None:
@@ -39,9 +37,9 @@ class UnixConnection(HTTPConnection):
         self.sock.connect(os.fspath(self.path))
 
 
-def own_address(host: str) -> str:
-    """Return the host to connect to."""
-    return _OWN.get(host, host)
+def tcp_connection(address: Address, timeout_s: float = _TIMEOUT_S) -> HTTPConnection:
+    """Return the way to an address that a gateway listens at."""
+    return HTTPConnection(_OWN.get(address.host, address.host), address.port, timeout=timeout_s)
 
 
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
@@ -49,38 +47,11 @@ def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | 
     return first_status(config, list(by_tcp(config)) or by_socket(config, environ))
 
 
-def second_of(config: Config, environ: Mapping[str, str]) -> str | None:
-    """Return that a gateway has one of these addresses already, and what to do; None if none has.
-
-    Its process is known by its admin socket or, without one, by the lock of the journal.
-    """
-    own = addresses_of(config.listen, config.admin).items()
-    for connection in (*by_socket(config, environ), *by_tcp(config)):
-        with closing(connection):
-            document = _status(connection, config.admin.hosts[0])
-            process = connection.process if document and isinstance(connection, UnixConnection) else None
-        theirs = document.get("addresses", {}) if document else {}
-        # Port 0 is another one at each start.
-        if not any(theirs.get(setting) == at for setting, at in own if at and not at.endswith(":0")):
-            continue
-        if process is None and config.journal.file is not None:
-            with suppress(OSError, JournalError):
-                process = user_of(config.journal.file) or None
-        who = "a Sealgate gateway" if process is None else f"pid {process}"
-        where = theirs["listen.tcp"] or theirs["listen.unix"]
-        stop = "stop it" if process is None else f"stop it (kill {process})"
-        return (
-            f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
-            "another exchange, give this gateway addresses of its own"
-        )
-    return None
-
-
 def first_status(config: Config, ways: Iterable[HTTPConnection]) -> dict[str, Any] | None:
     """Return the status of the first gateway that answers, None where none does."""
     for connection in ways:
         with closing(connection):
-            document = _status(connection, config.admin.hosts[0])
+            document = status_of(connection, config.admin.hosts[0])
         if document is not None:
             return document
     return None
@@ -90,7 +61,7 @@ def by_tcp(config: Config) -> Iterator[HTTPConnection]:
     """Yield the way to `admin.tcp`, where it is set and its port is known."""
     address = config.admin.tcp
     if address is not None and address.port:
-        yield HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
+        yield tcp_connection(address)
 
 
 def by_socket(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnection]:
@@ -101,7 +72,8 @@ def by_socket(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnec
             yield UnixConnection(path)
 
 
-def _status(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None:
+def status_of(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None:
+    """Return what a gateway says of itself, None where none answers."""
     try:
         connection.request("GET", "/status.json", headers={"Host": host_name})
         document = json.loads(connection.getresponse().read())

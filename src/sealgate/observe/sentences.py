@@ -25,7 +25,7 @@ _MOODS = {
     State.REFUSING: WARN,
     State.SHUTTING_DOWN: WARN,
 }
-_ALMOST_FULL = 0.95
+ALMOST_FULL = 0.95
 _MOST_LINES = 16
 _SOON_S = 7 * 86_400
 _A_DAY_MS = 86_400_000
@@ -149,7 +149,7 @@ def _tiles(now: Figures) -> Iterator[Tile]:
     else:
         name = f"Limit of {fullest['alias']}" if is_one_of_many else "Limit used"
         more = f"{number(fullest['used'])} of {number(limit['n'])} per {_window(limit['window_s'])}"
-        mood = WARN if limit["used_ratio"] >= _ALMOST_FULL else ""
+        mood = WARN if limit["used_ratio"] >= ALMOST_FULL else ""
         yield Tile(name, percent(limit["used_ratio"]), "", more, mood)
     # 2. The next 429; after one, what is left of the pause.
     coming = fullest["next_429"]

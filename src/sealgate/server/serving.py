@@ -13,6 +13,7 @@ import structlog
 
 from sealgate import __version__
 from sealgate.config import Address, Config, ConfigError
+from sealgate.config.load import addresses_of
 from sealgate.config.starter import leftovers
 from sealgate.config.venues import venue_text
 from sealgate.errors import Refusal
@@ -30,9 +31,10 @@ from sealgate.observe.live import Live
 from sealgate.observe.log import RequestLog, buffered_stderr, configure_log, is_console
 from sealgate.observe.log_stream import LogStream
 from sealgate.observe.metrics import Metrics
-from sealgate.observe.running import second_of
+from sealgate.observe.running import UnixConnection, by_socket, by_tcp, status_of
 from sealgate.observe.serving import BACKLOG, running_app
 from sealgate.orders.journal import JournalError
+from sealgate.orders.journal.lock import user_of
 from sealgate.request.handler import Reader
 from sealgate.server.gateway import Controls, Gateway, running_gateway
 from sealgate.server.reload import ReloadError
@@ -60,7 +62,7 @@ async def serve(load: Callable[[], Config]) -> None:
             await _serve(config, load, stream)
         except (JournalError, StartError):
             # The second of two gateways fails at the first thing that the other has: it is not to blame.
-            if (running := second_of(config, os.environ)) is not None:
+            if (running := _second_of(config, os.environ)) is not None:
                 raise StartError(running) from None
             raise
 
@@ -226,3 +228,30 @@ async def running_control(
         finally:
             bound.remove()
             bound.sock.close()
+
+
+def _second_of(config: Config, environ: Mapping[str, str]) -> str | None:
+    """Return that a gateway has one of these addresses already, and what to do; None if none has.
+
+    Its process is known by its admin socket or, without one, by the lock of the journal.
+    """
+    own = addresses_of(config.listen, config.admin).items()
+    for connection in (*by_socket(config, environ), *by_tcp(config)):
+        with contextlib.closing(connection):
+            document = status_of(connection, config.admin.hosts[0])
+            process = connection.process if document and isinstance(connection, UnixConnection) else None
+        theirs = document.get("addresses", {}) if document else {}
+        # Port 0 is another one at each start.
+        if not any(theirs.get(setting) == at for setting, at in own if at and not at.endswith(":0")):
+            continue
+        if process is None and config.journal.file is not None:
+            with contextlib.suppress(OSError, JournalError):
+                process = user_of(config.journal.file) or None
+        who = "a Sealgate gateway" if process is None else f"pid {process}"
+        where = theirs["listen.tcp"] or theirs["listen.unix"]
+        stop = "stop it" if process is None else f"stop it (kill {process})"
+        return (
+            f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
+            "another exchange, give this gateway addresses of its own"
+        )
+    return None

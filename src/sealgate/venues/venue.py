@@ -123,6 +123,16 @@ class Venue:
         """Whether the query is part of what is signed."""
         return any({"query", "target"} & names_in(text) for text in self.signing.message.values())
 
+    @property
+    def signed_target(self) -> str:
+        """What is signed of the target, as `signing.target` names it."""
+        return "path_and_query" if self.signs_query else "path"
+
+    @property
+    def further_settings(self) -> tuple[str, ...]:
+        """Which settings a key needs beside `api_key` and `secret`."""
+        return tuple(name for name in ("passphrase", "uid") if self.signing.needs(name))
+
     @cached_property
     def own_headers(self) -> frozenset[str]:
         """Return the names, in small letters, of headers that are the gateway's and never a bot's.
