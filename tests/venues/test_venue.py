@@ -308,6 +308,12 @@ def test_what_a_key_must_bring_is_asked_of_the_scheme() -> None:
     assert not mine().signing.needs("uid")
 
 
+def test_a_venue_names_what_a_key_needs_beside_its_secret() -> None:
+    venue = mine(headers=HEADERS + 'P = "{passphrase}"\n[signing.parts]\nu = "{uid}"\n')
+    assert venue.further_settings == ("passphrase", "uid")
+    assert mine().further_settings == ()
+
+
 def test_the_keys_window_stands_in_for_the_files() -> None:
     venue = mine('recv_window = "5000"', headers=HEADERS + 'W = "{recv_window}"\n')
     target = parse_target("/a", "")
@@ -334,8 +340,9 @@ def test_how_long_a_timestamp_holds_is_said_by_the_file_or_not_at_all() -> None:
 def test_what_is_signed_of_a_request_and_what_it_says_of_the_key() -> None:
     venue = mine(rest='[[routes]]\nmatch = "GET /open"\nauth = "open"\n[[routes]]\nmatch = "GET /mine"\n')
     assert venue.unsigned_routes == {"/open"}
-    assert venue.signs_query
-    assert not read_venue("mine.toml", LEAST.replace("{target}{body}", "{path}") + HEADERS).signs_query
+    assert venue.signed_target == "path_and_query"
+    path_alone = read_venue("mine.toml", LEAST.replace("{target}{body}", "{path}") + HEADERS)
+    assert path_alone.signed_target == "path"
     assert sealer(venue).signature(b"m") == sealer(venue).signature(b"m")
 
 
