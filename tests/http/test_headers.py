@@ -15,6 +15,7 @@ KEPT = (
     *(b"authorization", b"content-length", b"connection", b"expect", b"host", b"idempotency-key"),
     *(b"origin", b"referer", b"sec-fetch-site", b"transfer-encoding", b"upgrade"),
     *(b"x-gateway-deadline-ms", b"x-gateway-key", b"x-gateway-request-id"),
+    b"x-gateway-valid-ms",
 )
 DROPPED = (
     *(b"cf-connecting-ip", b"client-ip", b"cookie", b"cookie2", b"fastly-client-ip", b"forwarded"),

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.parser_fuzz import REPLIES, REQUESTS, mutate, read_reply
+from rig.bad_requests import framing, heads, targets
 from sealgate.http.head_memory import HeadMemory
 from sealgate.http.parser import (
     MOST_HEAD_BYTES,
@@ -69,6 +71,15 @@ def test_requests_read_the_same_whole_and_byte_by_byte(rng: object) -> None:
     assert requests(data) == requests(*each(data))
 
 
+@pytest.mark.parametrize("table", [targets, framing, heads], ids=["targets", "framing", "heads"])
+def test_where_a_piece_ends_changes_nothing_of_a_bad_request(table: ModuleType) -> None:
+    for bad in table.CASES.values():
+        if len(bad.raw) < 1000:
+            whole = requests(bad.raw)
+            assert requests(*each(bad.raw)) == whole, bad
+            assert all(requests(bad.raw[:cut], bad.raw[cut:]) == whole for cut in range(len(bad.raw))), bad
+
+
 @given(st.randoms(use_true_random=False))
 def test_replies_read_the_same_whole_byte_by_byte_and_from_memory(rng: object) -> None:
     memory = ReplyMemory()
@@ -109,6 +120,7 @@ def test_a_request_has_its_raw_target_and_fields() -> None:
         b"GET /a HTTP/1.1\r\n" + b"A: b\r\n" * 129 + b"\r\n",
         b"GET /a HTTP/1.1\r\nA: " + b"b" * 100_000,
         b"GET /a HTTP/1.1\r\n" + b"A" * 100_000,
+        b"\r\n" * 33_000,
         b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;" + b"x" * 40_000,
         b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"T: u\r\n" * 9000,
     ],

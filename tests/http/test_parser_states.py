@@ -59,7 +59,9 @@ def test_an_offer_of_another_protocol_is_ignored_and_the_next_request_read() -> 
     [
         ("/ü".encode(), "The target has ü unescaped; it is written %C3%BC."),
         (b"/\xff", "The target has a character beyond ASCII that is not escaped."),
+        ("/x?a=\x85".encode(), "The target has a character beyond ASCII that is not escaped."),
         (b"/\x01", "This is not HTTP/1.1."),
+        (b"/x?a=\x01\r\nX-Name: \xe9", "This is not HTTP/1.1."),
     ],
 )
 def test_a_letter_that_should_have_been_escaped_is_named(target: bytes, detail: str) -> None:

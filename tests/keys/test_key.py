@@ -19,8 +19,10 @@ def key_at(venue: str | None, *, has_fence: bool = True) -> SigningKey:
 def test_a_session_shows_where_it_is_sent_and_nowhere_else() -> None:
     session = Secret("tok-1")
     assert bearer_line(session) == b"Authorization: Bearer tok-1\r\n"
-    assert {repr(session), str(session)} == {"Secret(***)"}
+    assert {repr(session), str(session), f"{session}"} == {"Secret(***)"}
+    assert not hasattr(session, "__dict__")
     assert "tok-1" not in repr(key_at(None))
+    assert "c2VjcmV0" not in repr(key_at(None))
 
 
 def test_keys_with_one_session_are_told_by_its_value() -> None:

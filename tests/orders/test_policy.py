@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from sealgate.config.venues import built_in_venue
 from sealgate.errors import Refusal
 from sealgate.http.headers import Head
 from sealgate.http.target import parse_target
@@ -329,6 +330,37 @@ def test_a_new_policy_of_a_bot_goes_on_counting() -> None:
     admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://x"), b"{}")
     with pytest.raises(Refusal):
         admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://y"), b"{}")
+
+
+BINANCE = RouteTable(built_in_venue("binance").routes)
+SPOT = "symbol=BTCUSDT&side=BUY&type=LIMIT&quantity={}&price={}"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "rule"),
+    [
+        ("/api/v3/order", SPOT.format("0.1", "50000"), None),
+        ("/api/v3/order", SPOT.format("0.6", "100"), "max_size"),
+        ("/api/v3/order", SPOT.format("0.3", "50000"), "max_notional"),
+        ("/api/v3/order", SPOT.format("0.1", "1") + "&quoteOrderQty=9000", "body"),
+        ("/api/v3/order", SPOT.format("0.1", "1") + "&quantity=9", "body"),
+        ("/dapi/v1/order", SPOT.format("0.1", "50000"), "max_notional"),
+        ("/fapi/v1/batchOrders", "batchOrders=%5B%5D", "route"),
+        ("/api/v3/order/cancelReplace", SPOT.format("0.1", "50000"), None),
+    ],
+)
+@pytest.mark.parametrize("is_form", [True, False])
+def test_orders_of_binance_are_judged_in_form_or_query(
+    path: str, text: str, rule: str | None, *, is_form: bool
+) -> None:
+    policy = Policy(frozenset({"BTCUSDT"}), D("0.5"), D(10000))
+    guard, body = PolicyMemory().guard("grid", policy, "https://x"), text.encode() if is_form else b""
+    target = parse_target(path if is_form else f"{path}?{text}", "")
+    try:
+        assert guard.admit(BINANCE.find("POST", path), target, Head({}, b""), body, 0.0) == 1
+    except Refusal as refused:
+        assert refused.detail.startswith(f"policy.{rule}: ")  # noqa: PT017 - or it is admitted
+    assert sum(guard.usage.refusals.values()) == (rule is not None)
 
 
 LIST, ONE = ("/prices", b""), ("/price?s=BTC", b"")

@@ -32,7 +32,7 @@ from sealgate.request.admission import (
     trace_id,
 )
 from sealgate.venues.order_terms import OrderShape
-from sealgate.venues.routes import METHODS, Auth, Permission, RouteRow, RouteTable
+from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
 
 READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
 GRID = Bot("grid", ("main", "alt"), frozenset({READ, TRADE}))
@@ -54,30 +54,38 @@ GUARDED = replace(RULES, policies=POLICIES, guards={"grid": GUARD}, prices=POLIC
 Fields = dict[str, str]
 
 
-MOVE = OrderShape(only=({("type",): re.compile("0?")},))
+MOVE = OrderShape(only=({("type",): re.compile("0?"), ("subAcct",): re.compile("")},))
 MOVES = replace(RULES, routes=RouteTable([RouteRow("POST", "/move", needs=KEYS, trade_if=MOVE)]))
 
 
 def test_a_call_that_needs_keys_by_its_body_is_for_bots_that_trade_as_far_as_its_body_says() -> None:
-    def admitted(bot: Bot) -> Ticket:
-        return authorise(bot, "POST", "/v1/trade/move", Head({}, b""), MOVES)
-
-    assert admitted(GRID).checks == Checks(trade_if=MOVE)
-    assert admitted(CLERK).checks is None
+    assert to_move(GRID).checks == Checks(trade_if=MOVE)
+    assert to_move(CLERK).checks is None
     with pytest.raises(Refusal, match="needs keys, and the bot watch may only read"):
-        admitted(WATCH)
-    check_body(admitted(GRID), MOVE, b'{"type": 0, "amt": "1"}')
-    for body in (
-        b"",
-        b"type=0",
-        b'{"type": 2}',
-        b'{"type": 0, "type": 2}',
-        b'{"Type": 2}',
-        b'{"type": false}',
-    ):
-        with pytest.raises(Refusal, match="needs keys, and the bot grid may not") as refused:
-            check_body(admitted(GRID), MOVE, body)
-        assert refused.value.slug == "bot_forbidden"
+        to_move(WATCH)
+    check_body(to_move(GRID), MOVE, b'{"type": 0, "amt": "1"}')
+
+
+def to_move(bot: Bot, path: str = "/move", fields: Fields | None = None) -> Ticket:
+    return authorise(bot, "POST", f"/v1/trade{path}", head_of(fields or {}), MOVES)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields", "path"),
+    [
+        *((body, {}, "/move") for body in (b"", b"type=0", b'{"type": 2}', b'{"type": 0, "type": 2}')),
+        *((body, {}, "/move") for body in (b'{"Type": 2}', b'{"type": false}', b'{"type":0} {"type":2}')),
+        (b'{"type": 0, "subAcct": "x"}', {}, "/move"),
+        (b"{}", {"Content-Type": "application/x-www-form-urlencoded"}, "/move"),
+        (b"{}", {"Content-Encoding": "gzip"}, "/move"),
+        (b"{}", {}, "/move?type=2"),
+        (b"{}", {}, "/Move?subAcct=x"),
+    ],
+)
+def test_what_could_be_read_otherwise_needs_keys(body: bytes, fields: Fields, path: str) -> None:
+    with pytest.raises(Refusal, match="needs keys, and the bot grid may not") as refused:
+        check_body(to_move(GRID, path, fields), MOVE, body)
+    assert refused.value.slug == "bot_forbidden"
 
 
 @pytest.mark.parametrize(
@@ -116,6 +124,12 @@ def test_how_long_an_order_is_valid_is_a_whole_number() -> None:
     for text in (b"", b"0", b"-1", b"+1", b"1.0", b"1e3", b" 1", "\u0661".encode(), b"1234567890"):
         with pytest.raises(Refusal, match="X-Gateway-Valid-Ms"):
             ticket(text)
+
+
+def test_an_order_heeds_how_long_it_is_valid_in_any_lane() -> None:
+    rules = replace(RULES, routes=RouteTable([RouteRow("POST", "/order", lane=Lane.READ)]))
+    head = Head({b"x-gateway-valid-ms": b"500"}, b"")
+    assert authorise(GRID, "POST", "/v1/trade/order", head, rules).checks == Checks(valid_ms=500)
 
 
 def head_of(fields: Fields) -> Head:
@@ -303,6 +317,11 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 def test_the_trace_of_a_request(text: str, found: str | None) -> None:
     assert trace_id(head_of({"traceparent": text})) == found
     assert trace_id(head_of({})) is None
+
+
+def test_of_two_traces_neither_counts() -> None:
+    line = b"traceparent", f"00-{TRACE}-00f067aa0ba902b7-01".encode()
+    assert trace_id(RULES.headers.sort([line, line])) is None
 
 
 def basic(name: str, token: str) -> str:

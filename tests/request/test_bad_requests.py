@@ -1,7 +1,7 @@
 """A corpus of raw bad requests: no byte upstream, one reply or a closed connection, the next one is served.
 
-The cases are tables in `bad_requests/`. Each is sent whole, one of each kind behind a good one, the shorter
-ones in single bytes and some cut in two at every byte: where a piece ends must not change the answer.
+The cases are tables in `rig/bad_requests/`. Each is sent whole, and one of each kind behind a good one.
+tests/http/test_parser.py sends them in pieces: where a piece ends must not change the answer.
 """
 
 import contextlib
@@ -15,20 +15,11 @@ from rig.bad_requests.case import ORDER, Bad, get, in_chunks, lines, post
 from rig.bot import Bot, Reply, check_problem, request
 from rig.station import Station, running_station
 from rig.upstream import running_upstream
-from rig.wire import let_pass
 
 CASES: dict[str, Bad] = targets.CASES | framing.CASES | heads.CASES
 GOOD = request()
 GOOD_TARGET = b"/v1/trade/user/0xabc/positions"
 BEHIND = {(name.partition(":")[0], bad.status, bad.reason): name for name, bad in CASES.items()}
-# What is wrong with a target is decided once all of it is there.
-SHORT = [
-    name
-    for name, bad in CASES.items()
-    if len(bad.raw) < 120
-    and (name in BEHIND.values() or not name.startswith(("target:", "outside:", "app:")))
-]
-CUT = sorted({*SHORT[::8], "chunk: folded trailer"})
 SEAL = [b"X-SERVICE-APIKEY", b"X-SERVICE-TIMESTAMP", b"X-SERVICE-SIGNATURE"]
 SHORT_S = 0.1
 
@@ -85,27 +76,6 @@ async def test_a_bad_request_is_answered_once_and_goes_nowhere(station: Station,
     await station.until(lambda: is_recorded(station, answer, bad))
     assert (await station.ask(GOOD)).status == 200
     assert {received.target for received in station.upstream.received} == {GOOD_TARGET}
-
-
-@pytest.mark.parametrize("name", SHORT)
-async def test_a_bad_request_in_single_bytes(station: Station, name: str) -> None:
-    bad = CASES[name]
-    async with station.bot() as bot:
-        await bot.send_in_pieces(bad.raw, 1)
-        check_refused(await bot.reply(bad.method), bad)
-    assert station.upstream.received == []
-
-
-@pytest.mark.parametrize("name", CUT)
-async def test_a_bad_request_cut_in_two_at_every_byte(station: Station, name: str) -> None:
-    bad = CASES[name]
-    for cut in range(1, len(bad.raw)):
-        async with station.bot() as bot:
-            await bot.send(bad.raw[:cut])
-            await let_pass(0.001)
-            await bot.send(bad.raw[cut:])
-            check_refused(await bot.reply(bad.method), bad)
-    assert station.upstream.received == []
 
 
 @pytest.mark.parametrize("name", BEHIND.values())
@@ -269,20 +239,6 @@ async def test_a_body_that_is_odd_but_plain_arrives_plain(station: Station, raw:
 
 
 TRAILED = in_chunks(b"2\r\n{}\r\n0\r\nX-Mine: 1\r\n\r\n")
-DISGUISED = in_chunks(b"7\r\n\r\n0\r\n\r\n\r\n0\r\nX-Mine: 1\r\n\r\n")  # a body like the end of chunks
-PLAIN = in_chunks(b"2\r\n{}\r\n0\r\n\r\n")
-
-
-@pytest.mark.parametrize("raw", [TRAILED, DISGUISED], ids=["plain", "disguised"])
-@pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_a_trailer_gets_into_no_other_request(station: Station, size: int, raw: bytes) -> None:
-    """Some parsers put the last trailer of a body into the next head."""
-    async with station.bot() as bot:
-        await bot.send_in_pieces(raw, size)
-        assert (await bot.reply(b"POST")).status == 200
-        await bot.send(GOOD)
-        assert (await bot.reply()).status == 200
-    check_no_trailer(station, [ORDER, GOOD_TARGET])
 
 
 def check_no_trailer(station: Station, targets: list[bytes]) -> None:
@@ -309,105 +265,3 @@ async def test_a_trailer_gets_into_no_request_of_the_same_piece(station: Station
         for _ in range(2):
             assert (await bot.reply(b"POST")).status == 200
     check_no_trailer(station, [ORDER, GOOD_TARGET if behind.startswith(b"GET") else ORDER])
-
-
-async def test_a_trailer_gets_into_no_request_that_was_held_back(station: Station) -> None:
-    """So many requests are taken at once; the others come when these are answered."""
-    methods = [b"GET"] * 8 + [b"POST", b"GET", b"POST"]
-    async with station.bot() as bot:
-        await bot.send(GOOD * 8 + TRAILED + GOOD + PLAIN)
-        assert [(await bot.reply(method)).status for method in methods] == [200] * 11
-    check_no_trailer(station, [GOOD_TARGET] * 8 + [ORDER, GOOD_TARGET, ORDER])
-
-
-async def test_chunks_without_trailers_may_be_pipelined(station: Station) -> None:
-    async with station.bot() as bot:
-        await bot.send(PLAIN + PLAIN + GOOD)
-        for method in (b"POST", b"POST", b"GET"):
-            answer = await bot.reply(method)
-            assert (answer.status, answer.closes) == (200, False)
-    assert [received.body for received in station.upstream.received] == [b"{}", b"{}", b""]
-
-
-@pytest.mark.parametrize("raw", [PLAIN, in_chunks(b"0\r\n\r\n")], ids=["body", "no body"])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
-async def test_chunks_without_trailers_keep_the_connection(station: Station, size: int, raw: bytes) -> None:
-    async with station.bot() as bot:
-        for _ in range(3):
-            await bot.send_in_pieces(raw, size)
-            answer = await bot.reply(b"POST")
-            assert (answer.status, answer.closes) == (200, False)
-        await check_next(bot)
-    assert len(station.upstream.received) == 4
-
-
-OLD_CHUNKS = PLAIN.replace(b"HTTP/1.1", b"HTTP/1.0").replace(
-    b"\r\n\r\n", b"\r\nConnection: keep-alive\r\n\r\n", 1
-)
-# Requests behind which nothing is one: who sends them may mean otherwise by what follows.
-LAST: dict[str, tuple[bytes, int, list[bytes]]] = {
-    "chunks in HTTP/1.0": (OLD_CHUNKS, 200, [ORDER]),
-    "a coding of HTTP/1.1 in HTTP/1.0": (OLD_CHUNKS.replace(b": chunked", b": gzip, chunked"), 501, []),
-    "a tunnel": (lines(b"CONNECT localhost:80 HTTP/1.1", b"Host: localhost"), 405, []),
-    "a tunnel with a body": (
-        lines(b"CONNECT localhost:80 HTTP/1.1", b"Host: localhost", b"Content-Length: 99"),
-        405,
-        [],
-    ),
-    "a tunnel in HTTP/1.0": (
-        lines(b"CONNECT localhost:80 HTTP/1.0", b"Host: localhost", b"Connection: keep-alive"),
-        405,
-        [],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", LAST.values(), ids=LAST)
-@pytest.mark.parametrize("pieces", ["one piece", "two pieces", "single bytes"])
-async def test_what_follows_is_no_request(
-    station: Station, pieces: str, case: tuple[bytes, int, list[bytes]]
-) -> None:
-    """RFC 9112 section 6.1 for HTTP/1.0, RFC 9110 section 9.3.6 for CONNECT."""
-    raw, status, sent = case
-    async with station.bot() as bot:
-        if pieces == "two pieces":
-            await bot.send(raw)
-            answer = await bot.reply()
-            await bot.send(GOOD)
-        else:
-            await bot.send_in_pieces(raw + GOOD, 1 if pieces == "single bytes" else 1000)
-            answer = await bot.reply()
-        assert (answer.status, answer.closes) == (status, True)
-        with contextlib.suppress(ConnectionError):
-            assert await bot.rest() == b""
-    assert [received.target for received in station.upstream.received] == sent
-
-
-async def test_http_1_0_without_a_coding_may_go_on(station: Station) -> None:
-    asked = request(b"POST", ORDER, b"Connection: keep-alive", body=b"{}").replace(b"HTTP/1.1", b"HTTP/1.0")
-    async with station.bot() as bot:
-        for _ in range(2):
-            answer = await bot.ask(asked)
-            assert (answer.status, answer.text("Connection")) == (200, "keep-alive")
-
-
-async def test_the_referer_of_a_program_passes(station: Station) -> None:
-    """Bybit counts by the name that ccxt sends there; only web pages send a URL."""
-    assert (await station.ask(get(_X, b"Referer: CCXT"))).status == 200
-    (received,) = station.upstream.received
-    assert received.head.value(b"Referer") == b"CCXT"
-
-
-async def test_a_body_behind_an_offer_of_another_protocol_is_no_request(station: Station) -> None:
-    """Some parsers lose what follows an offer in the same piece."""
-    offer = in_chunks(b"2\r\n{}\r\n0\r\nA: 1\r\n\r\n", b"Connection: Upgrade", b"Upgrade: h2c")
-    half = b"\r\n0\r\n\r\n"  # of a body, like the end of chunks
-    behind = post(b"Content-Length: %d" % len(half + GOOD)) + half
-    async with station.bot() as bot:
-        await bot.send(offer[:-15])
-        await station.until(lambda: station.gateway.handler.inflight == 1)
-        await bot.send(offer[-15:] + behind)
-        assert (await bot.reply(b"POST")).status == 200
-        await bot.send(GOOD)
-        assert (await bot.reply(b"POST")).status == 200
-    assert [received.body for received in station.upstream.received] == [b"{}", half + GOOD]

@@ -2,12 +2,11 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rig.bot import request
-from rig.station import KEY, Station, running_station
+from rig.station import Station, running_station
 from rig.upstream import Upstream, hold_until, say
 from rig.wire import OK, reply
 from sealgate.orders.halts import Scope
@@ -16,14 +15,6 @@ from sealgate.orders.journal import JournalError
 READ = request()
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
-BOTS: dict[str, Any] = {
-    "keys": {"main": KEY, "alt": {**KEY, "api_key": "ak-public-2"}},
-    "bots": {
-        "grid": {"token": "env:GRID", "keys": ["main", "alt"]},
-        "maker": {"token": "env:MAKER", "keys": ["main", "alt"]},
-    },
-}
-ENVIRON = {"EXCHANGE_SECRET": "s3cret", "GRID": "grid-token", "MAKER": "maker-token"}
 
 
 def order(bot: str, key: str) -> bytes:
@@ -42,53 +33,6 @@ async def test_orders_are_refused_and_the_others_pass(station: Station) -> None:
     assert station.gateway.status().not_ready == ()
     await station.gateway.resume(Scope())
     assert (await station.ask(ORDER)).status == 200
-
-
-@pytest.mark.parametrize(
-    ("venue", "withdrawal", "others"),
-    [
-        (
-            "binance",
-            (b"POST", b"/sapi/v1/capital/withdraw/apply"),
-            [
-                (b"GET", b"/sapi/v1/broker/subAccountApi"),
-                (b"DELETE", b"/api/v3/order?symbol=BTCUSDT&orderId=1"),
-            ],
-        ),
-        (
-            "deribit",
-            (b"POST", b"/api/v2/private/withdraw"),
-            [(b"GET", b"/api/v2/private/get_positions"), (b"GET", b"/api/v2/private/cancel_all")],
-        ),
-    ],
-)
-async def test_no_withdrawal_passes_not_even_of_a_bot_that_may_make_them(
-    upstream: Upstream, venue: str, withdrawal: tuple[bytes, bytes], others: list[tuple[bytes, bytes]]
-) -> None:
-    may = {"grid": {"token": "env:GRID", "key": "main", "may": ["read", "trade", "keys"]}}
-    clock = {"path": "/v1/trade/time", "field": "/serverTime"}
-    proof = b"Authorization: Bearer grid-token"
-    async with running_station(upstream, ENVIRON, venue=venue, clock=clock, bots=may) as station:
-        assert (await station.ask(request(*withdrawal, proof))).status == 200
-        await station.gateway.halt(Scope())
-        refused = await station.ask(request(*withdrawal, proof))
-        assert (refused.status, refused.reason, refused.outcome) == (503, "halted", "not_sent")
-        assert [(await station.ask(request(*other, proof))).status for other in others] == [200, 200]
-
-
-@pytest.mark.parametrize(
-    ("scope", "passing"),
-    [
-        (Scope(None, "main"), ["grid alt", "maker alt"]),
-        (Scope("grid", "main"), ["grid alt", "maker main", "maker alt"]),
-    ],
-)
-async def test_whose_orders_are_refused(upstream: Upstream, scope: Scope, passing: list[str]) -> None:
-    async with running_station(upstream, ENVIRON, **BOTS) as station:
-        await station.gateway.halt(scope)
-        pairs = [(bot, key) for bot in ("grid", "maker") for key in ("main", "alt")]
-        answers = {f"{bot} {key}": await station.ask(order(bot, key)) for bot, key in pairs}
-    assert [pair for pair, answer in answers.items() if answer.status == 200] == passing
 
 
 async def test_those_that_wait_in_line_are_refused_at_once(upstream: Upstream) -> None:

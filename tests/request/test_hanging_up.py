@@ -18,7 +18,6 @@ ORDERS = {
     "POST": request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}'),
     "DELETE": request(b"DELETE", b"/v1/trade/order/1"),
 }
-PAUSE = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")
 
 
 async def hold_all_behind_a_resend(station: Station) -> tuple[asyncio.Task[Reply], asyncio.Event]:
@@ -93,14 +92,6 @@ async def test_an_order_that_was_sent_is_finished(station: Station, message: byt
     assert (outcome.has_hung_up, outcome.conclusion, outcome.status) == (True, "done", 200)
     assert len(station.upstream.received) == 1
     assert station.gateway.handler.inflight == 0
-
-
-@pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
-async def test_an_order_is_not_sent_again_for_a_bot_that_is_gone(station: Station, message: bytes) -> None:
-    outcome = await outcome_after_hanging_up(station, message, PAUSE)
-    assert (outcome.has_hung_up, outcome.conclusion, outcome.times_limited) == (True, "refused", 1)
-    assert (await station.ask(READ)).status == 200  # waits for the end of the pause
-    assert len(station.upstream.received) == 2
 
 
 async def test_a_read_that_was_sent_is_dropped(upstream: Upstream) -> None:

@@ -117,16 +117,6 @@ async def test_a_key_for_another_request(station: Station, *, is_under_way: bool
     assert len(upstream.received) == 1
 
 
-async def test_two_bots_may_use_the_same_key(upstream: Upstream) -> None:
-    bots = {name: {"token": f"env:TOKEN_{name}"} for name in ("one", "two")}
-    tokens = {"TOKEN_one": "token-of-one", "TOKEN_two": "token-of-two", "EXCHANGE_SECRET": "s"}
-    async with running_station(upstream, tokens, bots=bots) as station:
-        for name in ("one", "two", "one"):
-            proof = f"Authorization: Bearer token-of-{name}".encode()
-            assert (await station.ask(order("k-1", BODY, proof))).outcome == "done"
-    assert len(upstream.received) == 2
-
-
 # What was not executed for sure may be asked for again with the same key.
 
 
@@ -137,21 +127,6 @@ async def test_what_was_not_sent_is_forgotten(station: Station) -> None:
     answer = await station.ask(order())
     assert (answer.outcome, answer.reason) == ("not_sent", "upstream_unreachable")
     door.reopen()
-    assert (await station.ask(order())).outcome == "done"
-    assert len(station.upstream.received) == 1
-
-
-async def test_so_is_what_was_refused_for_the_moment(upstream: Upstream) -> None:
-    upstream.answers.append(pause(b"0.01"))
-    async with running_station(upstream, limits={"replay_429": "none"}) as station:
-        assert (await station.ask(order())).status == 429
-        assert (await station.ask(order())).outcome == "done"
-    assert len(upstream.received) == 2
-
-
-async def test_a_deadline_that_is_over_spends_no_key(station: Station) -> None:
-    hurried = order("k-1", BODY, b"X-Gateway-Deadline-Ms: 0")
-    assert (await station.ask(hurried)).reason == "deadline_exceeded"
     assert (await station.ask(order())).outcome == "done"
     assert len(station.upstream.received) == 1
 

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rig.bot import Reply, request, told
 from rig.station import ENVIRON, KEY, running_station
 from rig.upstream import Upstream
@@ -51,35 +49,6 @@ async def test_a_body_decides_each_time_also_behind_one_head(upstream: Upstream,
     assert [one.body for one in upstream.received] == [own] * 3
     assert told(replies[1]) == FORBIDDEN
     assert "needs keys, and the bot grid may not" in replies[1].document()["detail"]
-
-
-@pytest.mark.parametrize(
-    ("body", "fields", "target"),
-    [
-        (b'{"type":0,"subAcct":"x"}', (), MOVE),
-        (b'{"type":2,"type":0}', (), MOVE),
-        (b'{"Type":2}', (), MOVE),
-        (b'{"type":0} {"type":2}', (), MOVE),
-        (b"type=0", (), MOVE),
-        (b"", (), MOVE),
-        (b"{}", (b"Content-Type: application/x-www-form-urlencoded",), MOVE),
-        (b"{}", (b"Content-Encoding: gzip",), MOVE),
-        (b"{}", (), MOVE + b"?type=2"),
-        (b"{}", (), b"/api/v5/asset/Transfer?subAcct=x"),
-    ],
-)
-async def test_what_could_be_read_otherwise_needs_keys(
-    body: bytes, fields: tuple[bytes, ...], target: bytes, upstream: Upstream, tmp_path: Path
-) -> None:
-    refused, sent = await ask(
-        upstream,
-        tmp_path,
-        move(body, *fields, target=target),
-        move(body, *fields, bot="clerk", target=target),
-    )
-    assert told(refused) == FORBIDDEN
-    assert sent.status == 200
-    assert len(upstream.received) == 1
 
 
 async def test_a_body_that_is_refused_spends_no_idempotency_key(upstream: Upstream, tmp_path: Path) -> None:

@@ -38,14 +38,3 @@ async def test_strangers_on_all_places_keep_no_bot_out(upstream: Upstream, sent:
                 for _ in range(5):
                     assert (await station.ask(SIGNED)).status == 200
                 assert (await staying.ask(SIGNED)).status == 200
-
-
-async def test_without_tokens_who_has_asked_keeps_its_place(upstream: Upstream) -> None:
-    async with (
-        running_station(upstream, listen={"max_connections": 2}) as station,
-        station.bot() as first,
-        station.bot() as second,
-    ):
-        assert (await first.ask(request())).status == (await second.ask(request())).status == 200
-        assert (await station.ask(request())).reason == "queue_full"
-        assert (await first.ask(request())).status == (await second.ask(request())).status == 200

@@ -21,7 +21,6 @@ from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import reply
 from sealgate.orders.halts import Scope
-from sealgate.server.reload import ReloadError
 
 TOKENS = {**ENVIRON, "GRID": "token-of-grid", "FREE": "token-of-free"}
 GRID, FREE = (b"Authorization: Bearer " + TOKENS[name].encode() for name in ("GRID", "FREE"))
@@ -107,44 +106,6 @@ async def test_what_cannot_be_judged_is_refused_and_reads_and_named_cancels_pass
         assert rules(station) == {"route": 3, "symbols": 1}
 
 
-BINANCE = {"venue": "binance", "upstream": {"prefix": "/"}, "clock": {"path": "/v1/trade/time"}}
-SPOT = b"symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=%b&price=%b"
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "rule"),
-    [
-        (b"/api/v3/order", SPOT % (b"0.1", b"50000"), None),
-        (b"/api/v3/order", SPOT % (b"0.6", b"100"), "max_size"),
-        (b"/api/v3/order", SPOT % (b"0.3", b"50000"), "max_notional"),
-        (b"/api/v3/order", SPOT % (b"0.1", b"1") + b"&quoteOrderQty=9000", "body"),
-        (b"/api/v3/order", SPOT % (b"0.1", b"1") + b"&quantity=9", "body"),
-        (b"/dapi/v1/order", SPOT % (b"0.1", b"50000"), "max_notional"),
-        (b"/fapi/v1/batchOrders", b"batchOrders=%5B%5D", "route"),
-        (b"/api/v3/order/cancelReplace", SPOT % (b"0.1", b"50000"), None),
-    ],
-)
-@pytest.mark.parametrize("is_form", [True, False])
-async def test_orders_of_binance_are_judged_in_form_or_query(
-    upstream: Upstream, path: bytes, text: bytes, rule: str | None, is_form: bool
-) -> None:
-    policy = {"symbols": ["BTCUSDT"], "max_size": "0.5", "max_notional": "10000"}
-    async with running(upstream, None, BINANCE, **policy) as station:
-        target, body = (path, text) if is_form else (path + b"?" + text, b"")
-        answer = await station.ask(request(b"POST", target, GRID, body=body))
-        if rule is not None:
-            assert why(answer).startswith(f"policy.{rule}: ")
-            return
-        assert answer.status == 200
-        (received,) = upstream.received
-        assert text in (received.body if is_form else received.target)
-
-
-async def test_a_packed_body_is_refused(upstream: Upstream) -> None:
-    async with running(upstream, symbols=["BTC"]) as station:
-        assert "Content-Encoding" in why(await station.ask(order("BTC", "1", b"Content-Encoding: identity")))
-
-
 async def test_a_bot_without_a_policy_may_order_what_it_likes(upstream: Upstream) -> None:
     async with running(upstream, symbols=["BTC"]) as station:
         answer = await station.ask(request(b"POST", ORDER, FREE, body=b"not even JSON"))
@@ -188,17 +149,6 @@ async def test_a_restart_with_a_journal_and_a_reload_forget_nothing(
         await station.gateway.reloader.reload("the test")
         assert "3 of 3 orders" in why(await station.ask(order()))
         assert rules(station) == {"max_orders_per_day": 2}
-
-
-async def test_orders_of_before_a_days_downtime_count_no_more(upstream: Upstream, tmp_path: Path) -> None:
-    file = tmp_path / "journal.db"
-    async with running(upstream, file, max_orders_per_day=1) as station:
-        assert (await station.ask(order())).status == 200
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute("UPDATE orders SET sent_ms = sent_ms - 86500000, settled_ms = settled_ms - 86500000")
-    async with running(upstream, file, max_orders_per_day=1) as station:
-        assert (await station.ask(order())).status == 200
-        assert "1 of 1 orders" in why(await station.ask(order()))
 
 
 async def test_a_start_with_this_machines_clock_days_ahead_forgets_no_order(
@@ -309,19 +259,6 @@ async def test_a_price_from_a_reply_that_is_kept_does_not_replace_a_later_one(up
         assert "above 10000" in why(await station.ask(order(size="0.15", price=None)))
 
 
-async def test_a_sell_far_below_the_market_is_measured_by_the_market(upstream: Upstream) -> None:
-    prices = reply(b"200 OK", b'{"symbols": [{"symbol": "BTC", "mark_price": "50000"}]}')
-    async with running(upstream, max_notional="10000") as station:
-        assert "no price of this symbol" in why(await station.ask(order(side="sell")))
-        upstream.answers.append(say(prices))
-        await station.ask(request(b"GET", b"/v1/trade/symbols/list", FREE))
-        assert "above 10000" in why(await station.ask(order(size="0.3", side="sell")))
-        assert "above 10000" in why(await station.ask(order(size="0.1", price="100001", side="sell")))
-        assert (await station.ask(order(size="0.2", side="sell"))).status == 200
-        assert "above 10000" in why(await station.ask(order(size="0.3", side="Buy")))
-        assert (await station.ask(order(size="0.3"))).status == 200
-
-
 async def test_a_policy_that_observes_counts_and_refuses_nothing(upstream: Upstream) -> None:
     async with running(upstream, symbols=["BTC"], observe=True) as station:
         for asked in (order("DOGE"), order(target=b"/v1/trade/leverage"), order()):
@@ -350,14 +287,3 @@ async def test_the_start_says_what_a_bot_may_and_which_routes_that_closes(upstre
         "closes POST /v1/trade/order (reduce_only), POST /v1/trade/order/modify (symbols), "
         "all trading routes that the venue's file does not name"
     )
-
-
-async def test_a_reload_that_fails_leaves_the_policy(upstream: Upstream) -> None:
-    def broken() -> Any:
-        raise ReloadError("no such file")
-
-    async with running(upstream, symbols=["BTC"]) as station:
-        station.gateway.reloader._load = broken
-        with pytest.raises(ReloadError):
-            await station.gateway.reloader.reload("the test")
-        assert told(await station.ask(order("DOGE"))) == REFUSED

@@ -62,23 +62,3 @@ async def test_curl_shows_what_to_write(station: Station) -> None:
     assert f"set its base URL to {url_of(station)} instead of http://api.exchange.example." in printed
     printed = await run("curl", "-sSv", "-x", url_of(station), f"{EXCHANGE}/v1/trade/x")
     assert f"405 Not a proxy: set the base URL to {url_of(station)}" in printed
-
-
-@pytest.mark.parametrize(
-    ("target", "told"),
-    [
-        ("/v1/trade/x?note=café".encode(), "The target has é unescaped; it is written %C3%A9."),
-        ("/v1/trade/日本?a=ü".encode(), "The target has 日 unescaped; it is written %E6%97%A5."),
-        (b"/v1/trade/x?a=caf\xe9", "The target has a character beyond ASCII that is not escaped."),
-        ("/v1/trade/x?a=\x85".encode(), "The target has a character beyond ASCII that is not escaped."),
-        (b"/v1/trade/x?a=\x01\r\nX-Name: \xe9", "This is not HTTP/1.1."),
-        (b'/v1/trade/x?a={"b":1}', "Refused because the query has {, which RFC 3986"),
-    ],
-)
-async def test_a_character_that_is_not_escaped_is_named_with_its_escape(
-    station: Station, target: bytes, told: str
-) -> None:
-    answer = await station.ask(request(b"GET", target))
-    assert (answer.status, answer.outcome) == (400, "not_sent")
-    assert answer.document()["detail"].startswith(told)
-    assert station.upstream.received == []

@@ -107,10 +107,15 @@ async def test_a_connection_with_an_unread_body_is_closed(scene: Scene) -> None:
     assert b"Connection: close\r\n" in scene.wire.written
 
 
-async def test_a_reply_that_is_cut_resets_the_bots_connection(scene: Scene) -> None:
-    reply = Reply(200, "OK", (), b"ab", scene.remainder(error=OSError(104, "Connection reset by peer")), b"9")
+@pytest.mark.parametrize(("version", "length"), [((1, 1), b"9"), ((1, 0), None)])
+async def test_a_reply_that_is_cut_resets_the_bots_connection(
+    scene: Scene, version: tuple[int, int], length: bytes | None
+) -> None:
+    """In HTTP/1.0 the end of the connection is that of the body: only a reset says that it is none."""
+    cut = scene.remainder(error=OSError(104, "Connection reset by peer"))
+    reply = Reply(200, "OK", (), b"ab", cut, length)
     with pytest.raises(BrokenReplyError, match="Connection reset by peer"):
-        await write_reply(scene.request(), reply, NOTES, is_last=False)
+        await write_reply(scene.request(version=version), reply, NOTES, is_last=False)
     assert scene.wire.is_aborted
     assert scene.upstream.ends == ["closed"]
 

@@ -3,7 +3,6 @@
 import pytest
 
 from rig.admitted import signing_key, ticket
-from sealgate.keys.key import Secret
 from sealgate.request.admission import Ticket
 from sealgate.request.sender import sealed_request
 
@@ -41,16 +40,3 @@ def test_a_signed_request(call: str, body: bytes, length: bytes) -> None:
     sealed = sealed_request(head, one, signing_key(SESSION), (STAMP_MS, b""), body)
     fields = b"X-Own: 1\r\n" + length + signed_lines(one, body) + b"\r\n"
     assert sealed == head(one.method, one.target.raw) + fields + body
-
-
-def test_a_secret_shows_at_its_one_door_alone() -> None:
-    secret = Secret("tok-1")
-    assert secret.reveal() == "tok-1"
-    assert {repr(secret), str(secret), f"{secret}"} == {"Secret(***)"}
-    assert not hasattr(secret, "__dict__")
-
-
-def test_nothing_secret_shows_of_a_key() -> None:
-    key = signing_key(session="tok-1")
-    assert "tok-1" not in repr(key)
-    assert "battery" not in repr(key)

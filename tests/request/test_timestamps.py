@@ -93,40 +93,6 @@ async def test_what_a_refusal_states_moves_no_clock_that_the_time_does_not_confi
     assert station.gateway.status().clock.steps == 0
 
 
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
-async def test_the_second_refusal_is_passed_on(station: Station, message: bytes) -> None:
-    upstream = station.upstream
-    upstream.otherwise = say(outside(upstream))
-    answer = await station.ask(message)
-    assert met(answer) == (401, "refused", None, 2)
-    assert b"Timestamp outside recv_window" in answer.body
-    assert len(upstream.received) == 2
-    assert (await station.outcomes.until(1)).resends == ("timestamp",)
-
-
-@pytest.mark.parametrize("detail", [b"Invalid timestamp", b"invalid timestamp"])
-async def test_the_other_wording_is_made_good_too(station: Station, detail: bytes) -> None:
-    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)))
-    assert met(await station.ask(ORDER)) == (200, "done", None, 2)
-    assert (await station.outcomes.until(1)).resends == ("timestamp",)
-    assert station.gateway.status().clock.refusals == 1
-
-
-OTHER_401 = {
-    "unknown key": b'{"detail":"Invalid API key"}',
-    "wrong signature": b'{"detail":"Invalid HMAC signature"}',
-    "nothing said": b"",
-}
-
-
-@pytest.mark.parametrize("body", OTHER_401.values(), ids=OTHER_401)
-async def test_another_401_is_passed_on_at_once(station: Station, body: bytes) -> None:
-    station.upstream.otherwise = say(reply(b"401 Unauthorized", body))
-    answer = await station.ask(ORDER)
-    assert met(answer) == (401, "refused", None, 1)
-    assert answer.body == body
-
-
 async def test_a_timestamp_refusal_that_a_429_follows_and_the_other_way_round(station: Station) -> None:
     upstream = station.upstream
     pause = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
