@@ -72,6 +72,7 @@ UNSYNCED = Circumstances(None, has_worked=False)
             WORKED._replace(is_foreign_use=True),
             "about 20 per 1 s; someone else seems to use this key too",
         ),
+        ("handshake_limited", WORKED, ""),
         ("off_tick", WORKED, ""),
     ],
 )

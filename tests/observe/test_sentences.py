@@ -58,7 +58,7 @@ def of_journal(**changes: Any) -> Status:
 NO_CLOCK = {"offset_s": None, "error_s": None, "age_s": None, "trouble": NO_WAY}
 HALT = Halt(Scope("grid"), WALL_MS - 5000, Origin(1000, 7, "the desk `called`"))
 OLD_HALT = Halt(Scope(), WALL_MS - 3 * 86_400_000)
-PASS = "Reads and cancels pass. Lift the halt with:"
+PASS = "Reads and cancels pass. Resume with:"
 
 NOTICES: dict[str, tuple[Status, list[str]]] = {
     "all is well": (STATUS, []),

@@ -44,7 +44,7 @@ def judge_running(status: Status) -> Iterator[Finding]:
     for reason in status["not_ready"]:
         yield warn("gateway", f"running, but not ready: {reason}", "see below")
     if status["halts"]:
-        yield warn("gateway", "running, with orders halted", "lift the halt: sealgate resume")
+        yield warn("gateway", "running, with orders halted", "resume orders: sealgate resume")
     degraded = list(_degraded(status))
     yield from degraded
     if not status["not_ready"]:

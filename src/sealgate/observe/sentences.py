@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sealgate.config.names import STRANGER
 from sealgate.machine.findings import sentence, span
+from sealgate.observe.evidence import FOREIGN_USE
 from sealgate.observe.status import State
 from sealgate.observe.troubles import client_words
 
@@ -94,8 +95,8 @@ def _what_is_stopped(now: Figures) -> Iterator[Notice]:
         # The reason stands last, so that a backquote in it changes nothing else.
         reason = f". Reason: {halt['reason']}" if halt["reason"] else ""
         since = f"since {_moment(now, halt['since_ms'])}, by {halt['who']}"
-        lift = f"Reads and cancels pass. Lift the halt with: `{halt['resume']}`"
-        yield BAD, f"Orders are halted for {halt['words']} {since}. {lift}{reason}"
+        resume = f"Reads and cancels pass. Resume with: `{halt['resume']}`"
+        yield BAD, f"Orders are halted for {halt['words']} {since}. {resume}{reason}"
     for key in now["keys"]:
         name, sharing = f"Key {key['alias']}", key["sharing"]
         if key["disabled"]:
@@ -191,7 +192,7 @@ def _key(key: Figures) -> dict[str, Any]:
         state = f"the exchange says nothing is left for {number(key['spent_s'], 1)} s"
     about = []
     for limit in key["limits"]:
-        about += [limit["words"], limit["is_foreign_use"] and "someone else seems to use this key too"]
+        about += [limit["words"], limit["is_foreign_use"] and FOREIGN_USE]
         about.append(limit["next_step"])
     if not key["limits"]:
         about.append("limit not known yet: it is learned from 429s")
