@@ -9,9 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from rig.admin import live_view
 from rig.station import Station, running_station
 from rig.upstream import Upstream
-from sealgate.observe.admin import parse_command
+from sealgate.observe.control import parse_command
 from sealgate.observe.metrics import Metrics
 from sealgate.orders.halts import Scope
 from sealgate.server.serving import running_control
@@ -86,7 +87,7 @@ async def running_desk(upstream: Upstream, folder: Path) -> AsyncIterator[Desk]:
     async with running_station(upstream, admin={"unix": str(path)}) as station:
         metrics = Metrics(station.gateway.status)
         async with (
-            running_control(station.gateway, metrics) as control,
+            running_control(station.gateway, metrics, live_view(station)) as control,
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path))) as session,
         ):
             assert control == path

@@ -16,7 +16,8 @@ Shell:
 log         sets up the log, and writes the requests' lines
 log_stream  the log's way out of the process
 live        the live view, twice a second
-admin       the admin address and the admin socket
+admin       the admin address, for programs and for the page
+control     the admin socket: commands
 views       the page and its files
 serving     how both are served
 running     asks a gateway that runs already

@@ -4,9 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO, cast
 
@@ -19,6 +17,7 @@ from sealgate.observe.request_line import level_of, request_line
 from sealgate.orders.outcome import Outcome
 
 _QUIET = timedelta(seconds=59)  # so that what comes once a minute passes
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _MOST = 256  # different ones that are remembered
 _LOUD = frozenset({"warning", "error", "critical"})
 # What ends a trouble: if that comes back within the minute, it is news again.
@@ -36,14 +35,6 @@ _JSON = structlog.processors.JSONRenderer()
 Event = MutableMapping[str, Any]
 
 
-@dataclass(slots=True)
-class _Said:
-    """When a line was last written, and how often it was left out since."""
-
-    at: datetime
-    count: int = 0
-
-
 class Repeats:
     """A structlog processor; it goes by the line's own `timestamp`, which must be there already.
 
@@ -52,34 +43,30 @@ class Repeats:
     """
 
     def __init__(self) -> None:
-        self._said: OrderedDict[tuple[str, ...], _Said] = OrderedDict()
+        self._said: dict[tuple[str, ...], tuple[datetime, int]] = {}  # when written, and left out since
 
     def __call__(self, _logger: object, _method: str, event: Event) -> Event:
         """Let a line pass, or raise DropEvent."""
-        for name in _ENDS.get(event["event"], ()):
-            self._forget(name)
+        # 1. What ends a trouble makes its next warning news.
+        if ended := _ENDS.get(event["event"]):
+            self._said = {line: said for line, said in self._said.items() if line[0] not in ended}
         if event["level"] not in _LOUD or event["event"] in _EACH:
             return event
+        # 2. A warning that was written within the minute is counted.
         now = datetime.fromisoformat(event["timestamp"])
-        key = tuple(f"{name}={value!r}" for name, value in event.items() if name not in _UNLIKE)
-        said = self._said.get(key)
-        if said is not None and timedelta(0) <= now - said.at < _QUIET:
-            said.count += 1
+        others = (f"{name}={value!r}" for name, value in event.items() if name not in _UNLIKE)
+        line = (event["event"], *others)
+        at, left_out = self._said.pop(line, (_NEVER, 0))
+        if timedelta(0) <= now - at < _QUIET:
+            self._said[line] = at, left_out + 1
             raise structlog.DropEvent
-        self._note(key, now)
-        if said is not None and said.count:
-            event["repeated"] = said.count
-        return event
-
-    def _forget(self, name: str) -> None:
-        for key in [key for key in self._said if f"event={name!r}" in key]:
-            del self._said[key]
-
-    def _note(self, key: tuple[str, ...], now: datetime) -> None:
-        self._said[key] = _Said(now)
-        self._said.move_to_end(key)
+        # 3. Any other is written, and remembered as the latest.
+        self._said[line] = now, 0
         if len(self._said) > _MOST:
-            self._said.popitem(last=False)
+            del self._said[next(iter(self._said))]
+        if left_out:
+            event["repeated"] = left_out
+        return event
 
 
 class _Stamper:

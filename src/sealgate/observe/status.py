@@ -1,6 +1,6 @@
 """The gateway's state at one moment, as metrics, readiness, live page and `sealgate top` read it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.machine.findings import span
 from sealgate.orders.doubts import JournalStatus
-from sealgate.orders.halts import Halt, Halts
+from sealgate.orders.halts import Halts
 from sealgate.orders.policy import Guard, words
 from sealgate.venues.routes import Lane
 
@@ -92,21 +92,19 @@ class HaltStatus:
 
 def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
     """Return the halts in plain values."""
-    return tuple(map(_halt_status, halts))
-
-
-def _halt_status(halt: Halt) -> HaltStatus:
-    scope, origin = halt.scope, halt.origin
-    return HaltStatus(
-        bot=scope.bot,
-        key=scope.key,
-        since_ms=halt.since_ms,
-        words=scope.words,
-        resume=scope.resume,
-        uid=origin.uid,
-        pid=origin.pid,
-        who=origin.who,
-        reason=origin.reason,
+    return tuple(
+        HaltStatus(
+            halt.scope.bot,
+            halt.scope.key,
+            halt.since_ms,
+            halt.scope.words,
+            halt.scope.resume,
+            halt.origin.uid,
+            halt.origin.pid,
+            halt.origin.who,
+            halt.origin.reason,
+        )
+        for halt in halts
     )
 
 
@@ -153,6 +151,22 @@ class Status:
     callback_errors: int = 0
     policies: tuple[PolicyStatus, ...] = ()
     tls_cert_expires_at: float | None = None
+
+
+def notes(status: Status) -> Iterator[str]:
+    """Yield what people must know of a gateway that serves.
+
+    A halt is what somebody wanted: reads and cancels pass. Where the exchange refuses signatures the cause is
+    a secret or a setting, and while it is away that is not the gateway's doing: another gateway would do no
+    better.
+    """
+    if status.halts:
+        yield "orders are halted"
+    if status.clock.trouble is not None:
+        yield f"clock: {status.clock.trouble}"
+    for key in status.keys:
+        if key.trouble is not None:
+            yield f"the key {key.alias}: {key.trouble}"
 
 
 class State(StrEnum):

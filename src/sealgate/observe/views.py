@@ -3,7 +3,7 @@
 import contextlib
 from html import escape
 from importlib.resources import files
-from typing import NamedTuple
+from pathlib import PurePath
 
 from aiohttp import web
 from aiohttp_sse import sse_response
@@ -13,44 +13,22 @@ from sealgate.observe.serving import HEADERS
 from sealgate.venues.replies import ErrorRow, Judge
 
 _TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
 }
-# The only ones that are served: a path of a request never names a file.
-_NAMES = (
-    "index.html",
-    "icon.svg",
-    "page.css",
-    "charts.css",
-    "page.js",
-    "stream.js",
-    "charts.js",
-    "bands.js",
-    "lists.js",
-    "parts.js",
-    "requests.js",
-    "words.js",
-    "vendor/uPlot.iife.min.js",
-    "vendor/uPlot.min.css",
-)
 _RETRY_MS = 1000  # after which a page that lost its stream asks again
 
 
-class Asset(NamedTuple):
-    """A file of the page."""
-
-    media_type: str
-    body: bytes
-
-
-def load_assets() -> dict[str, Asset]:
-    """Return all files of the page, by name."""
-    folder = files("sealgate.observe").joinpath("page")
+def load_assets() -> dict[str, tuple[str, bytes]]:
+    """Return type and content of the page's files, by name: a path of a request never names a file."""
+    folder = files("sealgate.observe") / "page"
     return {
-        name: Asset(_TYPES[name.rpartition(".")[2]], folder.joinpath(*name.split("/")).read_bytes())
-        for name in _NAMES
+        f"{prefix}{file.name}": (media_type, file.read_bytes())
+        for prefix, place in (("", folder), ("vendor/", folder / "vendor"))
+        for file in place.iterdir()
+        if (media_type := _TYPES.get(PurePath(file.name).suffix))
     }
 
 
@@ -89,48 +67,37 @@ def _line(kind: str, row: ErrorRow) -> str:
 
 def view_routes(live: Live) -> list[web.RouteDef]:
     """Return the pages for people."""
-    views = _Views(live)
-    return [
-        web.get("/", views.index),
-        web.get("/page/{name:.+}", views.asset),
-        web.get("/errors", views.errors),
-        web.get("/events", views.events, allow_head=False),
-        web.get("/requests.json", views.requests),
-    ]
+    assets = load_assets()
 
-
-class _Views:
-    def __init__(self, live: Live) -> None:
-        self._live = live
-        self._assets = load_assets()
-
-    async def index(self, _: web.Request) -> web.Response:
-        return self._asset("index.html")
-
-    async def asset(self, request: web.Request) -> web.Response:
-        return self._asset(request.match_info["name"])
-
-    def _asset(self, name: str) -> web.Response:
-        if name not in self._assets:
+    async def asset(request: web.Request) -> web.Response:
+        media_type, body = assets.get(request.match_info.get("name", "index.html"), (None, b""))
+        if media_type is None:
             raise web.HTTPNotFound
-        asset = self._assets[name]
-        return web.Response(body=asset.body, headers={"Content-Type": asset.media_type})
+        return web.Response(body=body, headers={"Content-Type": media_type})
 
-    async def errors(self, _: web.Request) -> web.Response:
-        return web.Response(text=errors_page(self._live.judge()), content_type="text/html")
+    async def errors(_: web.Request) -> web.Response:
+        return web.Response(text=errors_page(live.judge()), content_type="text/html")
 
-    async def requests(self, _: web.Request) -> web.Response:
-        return web.json_response({"requests": self._live.requests()})
+    async def requests(_: web.Request) -> web.Response:
+        return web.json_response({"requests": live.requests()})
 
-    async def events(self, request: web.Request) -> web.StreamResponse:
+    async def events(request: web.Request) -> web.StreamResponse:
         """Send the history, then each picture, until the viewer goes or the gateway ends."""
         try:
-            with self._live.broadcast.viewing() as queue:
+            with live.broadcast.viewing() as queue:
                 async with sse_response(request, headers=HEADERS) as stream:
                     with contextlib.suppress(ConnectionResetError):  # the viewer has gone
-                        await stream.send(self._live.history(), event="history", retry=_RETRY_MS)
+                        await stream.send(live.history(), event="history", retry=_RETRY_MS)
                         while (event := await queue.get()) is not None:
                             await stream.send(event[1], event=event[0])
         except TooManyViewersError:
             raise web.HTTPServiceUnavailable(text="too many viewers\n") from None
         return stream
+
+    return [
+        web.get("/", asset),
+        web.get("/page/{name:.+}", asset),
+        web.get("/errors", errors),
+        web.get("/events", events, allow_head=False),
+        web.get("/requests.json", requests),
+    ]

@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -26,13 +25,15 @@ from sealgate.machine.process import (
     room_for_admin,
 )
 from sealgate.machine.system import System
-from sealgate.observe.admin import admin_app, control_app, notes
+from sealgate.observe.admin import admin_app, pages
+from sealgate.observe.control import control_app
 from sealgate.observe.live import Live
 from sealgate.observe.log import RequestLog, buffered_stderr, configure_log, is_console
 from sealgate.observe.log_stream import LogStream
 from sealgate.observe.metrics import Metrics
 from sealgate.observe.running import UnixConnection, by_socket, by_tcp, status_of
 from sealgate.observe.serving import BACKLOG, running_app
+from sealgate.observe.status import notes
 from sealgate.orders.journal import JournalError
 from sealgate.orders.journal.lock import user_of
 from sealgate.request.handler import Reader
@@ -181,7 +182,7 @@ async def running_with_admin(
         gateway.reporter.add(live)
         async with (
             _running_admin(config, gateway, metrics, live) as address,
-            running_control(gateway, metrics, live.document) as control,
+            running_control(gateway, metrics, live) as control,
         ):
             if control is not None:
                 log.info("taking_commands", socket=str(control))
@@ -208,9 +209,7 @@ async def _running_admin(
 
 
 @contextlib.asynccontextmanager
-async def running_control(
-    gateway: Gateway, metrics: Metrics, document: Callable[[], Any] | None = None
-) -> AsyncIterator[Path | None]:
+async def running_control(gateway: Gateway, metrics: Metrics, live: Live) -> AsyncIterator[Path | None]:
     """Take commands as long as the block lasts; yield where, None where it is off. Raises StartError."""
     bound = bind_admin(gateway.config.admin.unix, gateway.services.environ)
     if bound is None:
@@ -218,7 +217,7 @@ async def running_control(
         return
     controls = Controls(gateway)
     actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
-    app = control_app(gateway.status, metrics, actions, caller_of, document)
+    app = control_app(pages(gateway.status, metrics, live.document), actions, caller_of)
     async with running_app(app, _MOST_AT_ONCE, gateway.config.listen.head_timeout) as protocol:
         try:
             loop = asyncio.get_running_loop()
