@@ -12,12 +12,11 @@ from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, HeartbeatRep
 from sealgate.cluster.messages import (
     Completion,
     Grant,
+    Message,
     MessageError,
     Note,
     SharedLimit,
-    write_announcement,
-    write_grant,
-    write_note,
+    write,
 )
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
@@ -111,7 +110,7 @@ def test_a_pause_that_the_leader_learned_of_by_a_note_holds_for_its_own(room: Ro
     a, epoch = room.members["a"], room.group.epoch
     limited = LimitReply(Fate.LIMITED, 3.0, 0.0)
     for note in (Note(waits=[claim("x")]), Note(completed=[Completion("x", limited, 101.0, 101.0)])):
-        a.receive(write_note(note, "b", epoch, 101.0), 101.0)
+        a.receive(write(Message(epoch, sender="b", note=note), 101.0), 101.0)
         a.catch_up(101.0)
     assert a.pacer.is_paused(103.9)
 
@@ -303,7 +302,7 @@ def test_what_is_said_of_an_epoch_that_a_visit_does_not_find_is_dropped() -> Non
     member = member_of("me")
     member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
     for number in range(300):
-        member.receive(write_note(Note(waits=[claim("x" * 900)]), f"m{number}", 9, 1.0), 1.0)
+        member.receive(write(Message(9, sender=f"m{number}", note=Note(waits=[claim("x" * 900)])), 1.0), 1.0)
         member.heartbeat(1.0)
         member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
     member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.1)
@@ -315,7 +314,7 @@ def test_what_was_said_since_the_visit_is_kept_for_the_next() -> None:
     member = member_of("me")
     member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
     member.heartbeat(1.0)
-    member.receive(write_note(Note(wants=3), "m", 9, 1.0), 1.0)
+    member.receive(write(Message(9, sender="m", note=Note(wants=3)), 1.0), 1.0)
     member.acknowledged(HeartbeatReply("other", 5, 0.0, 2), 1.0)
     assert member.heartbeat_at(1.0) == 1.0
     member.heartbeat(1.0)
@@ -361,7 +360,7 @@ def test_a_pause_without_end_is_no_pause(room: Room) -> None:
 def test_what_comes_from_an_old_epoch_is_void(room: Room) -> None:
     b = room.members["b"]
     b.pacer.enter(claim("x"), 101.0)
-    b.receive(write_grant(Grant(["x"]), 1), 101.0)
+    b.receive(write(Message(1, grant=Grant(["x"])), 0.0), 101.0)
     assert list(b.pacer.release(101.0).go) == []
 
 
@@ -369,7 +368,7 @@ def test_what_it_is_not_meant_for_changes_nothing(room: Room) -> None:
     a, b = room.members["a"], room.members["b"]
     epoch = room.group.epoch
     b.receive(json.dumps({"sender": "m", "epoch": epoch, "note": {"is_new": True}}), 101.0)
-    a.receive(write_announcement(SharedLimit((Limit(1.0, 1.0, 1.0),)), epoch, 101.0), 101.0)
+    a.receive(write(Message(epoch, limit=SharedLimit((Limit(1.0, 1.0, 1.0),))), 101.0), 101.0)
     b.receive(json.dumps({"epoch": epoch}), 101.0)
     assert not b.is_leader
     assert a.relay.limits() == []
@@ -378,7 +377,7 @@ def test_what_it_is_not_meant_for_changes_nothing(room: Room) -> None:
 def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
     member = member_of("new")
     member.receive(json.dumps({"pause": 2.0}), 1.0)
-    member.receive(write_grant(Grant(["x"]), 3), 1.0)
+    member.receive(write(Message(3, grant=Grant(["x"])), 0.0), 1.0)
     assert [member.pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
     assert member.status().degraded == "Redis was not reached yet"
 

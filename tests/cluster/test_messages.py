@@ -18,9 +18,7 @@ from sealgate.cluster.messages import (
     SharedLimit,
     read_message,
     shares,
-    write_announcement,
-    write_grant,
-    write_note,
+    write,
 )
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
@@ -68,7 +66,7 @@ def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: 
     note.completed = [
         one._replace(sent_at=min(one.sent_at, here), at=min(one.at, here)) for one in note.completed
     ]
-    message = read_message(write_note(note, "me", 7, here), there)
+    message = read_message(write(Message(7, sender="me", note=note), here), there)
     assert (message.sender, message.epoch) == ("me", 7)
     later_s = there - here
     note.waits = [replace(claim, give_up_at=claim.give_up_at + later_s) for claim in note.waits]
@@ -190,7 +188,7 @@ SHOWN = LimitStatus(
 )
 def test_a_limit_that_makes_no_sense_is_none(part: str, change: dict[str, object]) -> None:
     shared = SharedLimit((Limit(20.0, 1.0, 20.0),), (SHOWN,))
-    plain = json.loads(write_announcement(shared, 3, 100.0))
+    plain = json.loads(write(Message(3, limit=shared), 100.0))
     plain["limit"][part][0] |= change
     with pytest.raises(MessageError):
         read_message(json.dumps(plain), 100.0)
@@ -205,13 +203,13 @@ def test_only_a_note_that_says_something_is_true() -> None:
 def test_a_grant_is_read_as_it_was_written() -> None:
     rejected = RejectedClaim("c", "deadline_exceeded", "The queue is longer than you can wait.", 2.5)
     grant = Grant(["a", "b"], ["+1"], [rejected, rejected._replace(retry_after_s=None)])
-    assert read_message(write_grant(grant, 3), 0.0) == Message(3, grant=grant)
+    assert read_message(write(Message(3, grant=grant), 0.0), 0.0) == Message(3, grant=grant)
 
 
 def test_limits_are_handed_over_with_what_was_searched() -> None:
     searched = Limit(19.0, 1.0, 18.5, 21.0, seen=3, last_seen=90.0, is_held=True, rest_s=40.0)
     published = Limit(1.0, 60.0, 1 / 60, 1 / 60, most=1 / 60)
-    written = write_announcement(SharedLimit((searched, published), (SHOWN,), 4), 3, 100.0)
+    written = write(Message(3, limit=SharedLimit((searched, published), (SHOWN,), 4)), 100.0)
     limit = read_message(written, 1000.0).limit
     assert limit is not None
     assert (limit.statuses, limit.at_a_time) == ((SHOWN,), 4)

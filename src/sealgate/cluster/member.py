@@ -20,9 +20,7 @@ from sealgate.cluster.messages import (
     SharedLimit,
     read_announcement,
     read_message,
-    write_announcement,
-    write_grant,
-    write_note,
+    write,
 )
 from sealgate.cluster.relay import LeaderRelay
 from sealgate.limits.pacer import Pacer
@@ -138,9 +136,11 @@ class Member:
         self._announced_until = max(self._announced_until, until)
         if leader is None:
             note = self.relay.take_note() if self.trouble is None else Note()
-            text = write_note(note, self.relay.name, self._epoch, now) if note else ""
+            text = write(Message(self._epoch, sender=self.relay.name, note=note), now) if note else ""
             return Heartbeat(self._epoch, pause_s, note=text)
-        grants = tuple((member, write_grant(grant, self._epoch)) for member, grant in leader.grants.items())
+        grants = tuple(
+            (member, write(Message(self._epoch, grant=grant), now)) for member, grant in leader.grants.items()
+        )
         leader.grants.clear()
         return Heartbeat(self._epoch, pause_s, announcement=self._announcement(leader, now), grants=grants)
 
@@ -150,11 +150,11 @@ class Member:
         if self.trouble is not None or answer.epoch != self._epoch:
             self._begin(answer, now)
         self._sort_early(now)
-        leader = self.relay.leader
+        leader, common = self.relay.leader, self.relay.common
+        limits = common.limits if leader is None else tuple(leader.pacer.limits)
+        self.relay.know(replace(common, limits=limits, replicas=answer.replicas))
         if leader is None:
-            self.relay.know(replace(self.relay.common, replicas=answer.replicas))
             return
-        self.relay.know(self._common(leader, answer.replicas, now))
         for member in set(leader.members()) - set(answer.members) if answer.members else ():
             leader.forget(member, now)
 
@@ -258,7 +258,7 @@ class Member:
         if now < self._announce_at:
             return ""
         self._announce_at = now + _ANNOUNCE_S
-        return write_announcement(self._common(leader, self.replicas, now), self._epoch, now)
+        return write(Message(self._epoch, limit=self._common(leader, self.replicas, now)), now)
 
     def _common(self, leader: Leader, replicas: int, now: float) -> SharedLimit:
         status = leader.pacer.status(now)

@@ -3,13 +3,12 @@
 A member sends a `Note` to the leader: which claims wait, which left, which were sent and how they ended. The
 leader sends back a `Grant`, and announces the `SharedLimit` to all. Inside a process they are passed as
 objects; on the wire they are JSON, whose times are seconds from now, because no two hosts share a monotonic
-clock.
+clock. Each type below says how it is read and how it is written.
 """
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
@@ -17,7 +16,9 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    PlainSerializer,
     PlainValidator,
+    SerializationInfo,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -42,17 +43,26 @@ class MessageError(Exception):
 
 
 class _Row:
-    """Says of a type that it is read from the columns of a row, and made of them."""
+    """Says of a type that it is read from the columns of a row, and written as them."""
 
-    def __init__(self, columns: object, make: Callable[..., object]) -> None:
+    def __init__(
+        self,
+        columns: object,
+        make: Callable[..., object],
+        write: Callable[[Any, SerializationInfo[float]], tuple[object, ...]],
+    ) -> None:
         self._columns = columns
         self._make = make
+        self._write = write
 
     def __get_pydantic_core_schema__(
         self, _source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        columns = handler.generate_schema(self._columns)
-        return core_schema.no_info_after_validator_function(lambda row: self._make(*row), columns)
+        return core_schema.no_info_after_validator_function(
+            lambda row: self._make(*row),
+            handler.generate_schema(self._columns),
+            serialization=core_schema.plain_serializer_function_ser_schema(self._write, info_arg=True),
+        )
 
 
 def _printable(text: str) -> str:
@@ -67,9 +77,15 @@ def _reason(slug: str) -> str:
     return slug
 
 
-def _quota(
-    n: float | None, window_s: float | None, left: float | None, reset_s: float | None, name: str
-) -> Quota:
+def _write_claim(claim: Claim, info: SerializationInfo[float]) -> tuple[object, ...]:
+    """Return the columns of a claim; its serial and its likeness are for its own gateway to respect."""
+    left_s = claim.give_up_at - info.context
+    share = claim.weight, claim.cost
+    return (claim.id, claim.bot, claim.lane, left_s, *share, claim.is_read, claim.is_again)
+
+
+def _quota(row: tuple[float | None, float | None, float | None, float | None, str]) -> Quota:
+    n, window_s, left, reset_s, name = row
     infinity = math.inf
     return Quota(
         infinity if n is None else n, infinity if window_s is None else window_s, left, reset_s, name
@@ -84,6 +100,12 @@ def _limit_reply(
     quotas: tuple[Quota, ...],
 ) -> LimitReply:
     return LimitReply(fate, retry_after_s, resolution_s, quotas, is_documented=is_documented)
+
+
+def _write_limit_reply(reply: LimitReply, _: SerializationInfo[float]) -> tuple[object, ...]:
+    # What is infinite is written as null: JSON has no infinity.
+    quotas = [(one.n, one.window_s, one.left, one.reset_s, one.name) for one in reply.quotas]
+    return reply.fate, reply.retry_after_s, reply.resolution_s, reply.is_documented, quotas
 
 
 def _status(status: LimitStatus) -> LimitStatus:
@@ -105,20 +127,30 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Whole = Annotated[int, Field(ge=0, lt=2**53)]  # above, Lua's numbers are not exact
 InFuture = Annotated[float, AfterValidator(lambda in_s, info: info.context + in_s)]
-InPast = Annotated[float, AfterValidator(lambda ago_s, info: info.context - max(0.0, ago_s))]
+InPast = Annotated[
+    float,
+    AfterValidator(lambda ago_s, info: info.context - max(0.0, ago_s)),
+    PlainSerializer(lambda at, info: info.context - at),
+]
 Ago = Annotated[float, AfterValidator(lambda ago_s: max(0.0, ago_s))]
 Printable = Annotated[str, AfterValidator(_printable)]  # as it goes to log and terminal
-WireClaim = Annotated[
-    Claim, _Row(tuple[str, Printable, Lane, InFuture, Positive, Positive, bool, bool], Claim)
-]
-WireQuota = Annotated[
-    Quota, _Row(tuple[Positive | None, Positive | None, float | None, float | None, str], _quota)
+QuotaRow = Annotated[
+    tuple[Positive | None, Positive | None, float | None, float | None, str], AfterValidator(_quota)
 ]
 WireReply = Annotated[
-    LimitReply, _Row(tuple[Fate, float | None, NotNegative, bool, tuple[WireQuota, ...]], _limit_reply)
+    LimitReply,
+    _Row(
+        tuple[Fate, float | None, NotNegative, bool, tuple[QuotaRow, ...]], _limit_reply, _write_limit_reply
+    ),
+]
+WireClaim = Annotated[
+    Claim,
+    _Row(tuple[str, Printable, Lane, InFuture, Positive, Positive, bool, bool], Claim, _write_claim),
 ]
 WireStatus = Annotated[LimitStatus, AfterValidator(_status)]
-WireLimit = Annotated[Limit, PlainValidator(_limit)]
+WireLimit = Annotated[
+    Limit, PlainValidator(_limit), PlainSerializer(lambda limit, info: memory.write([limit], info.context)[0])
+]
 
 
 class Completion(NamedTuple):
@@ -170,12 +202,15 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class SharedLimit:
-    """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it."""
+    """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it.
+
+    How many share it is not written: Redis counts them.
+    """
 
     limits: tuple[WireLimit, ...] = ()
     statuses: tuple[WireStatus, ...] = ()
     at_a_time: Whole | None = None
-    replicas: int = 1
+    replicas: Annotated[int, Field(exclude=True)] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,59 +250,9 @@ def read_announcement(raw: str | bytes, now: float) -> SharedLimit:
     return limit
 
 
-def write_note(note: Note, sender: str, epoch: int, now: float) -> str:
-    """Return a note as JSON."""
-    parts = {
-        "is_new": note.is_new,
-        "spent": note.spent,
-        "gone": note.gone,
-        "sent": [(name, now - at) for name, at in note.sent],
-        "completed": [_completion(one, now) for one in note.completed],
-        "waits": [_claim(claim, now) for claim in note.waits],
-        "wants": note.wants,
-    }
-    content = {name: part for name, part in parts.items() if part}
-    return _compact({"sender": sender, "epoch": epoch, "note": content})
-
-
-def write_grant(grant: Grant, epoch: int) -> str:
-    """Return a grant as JSON."""
-    content = {"go": grant.go, "credits": grant.credits, "rejected": grant.rejected}
-    return _compact({"epoch": epoch, "grant": content})
-
-
-def write_announcement(limit: SharedLimit, epoch: int, now: float) -> str:
-    """Return the leader's announcement as JSON; how many share the limit is for Redis to count."""
-    content = {
-        "limits": memory.write(limit.limits, now),
-        "statuses": [asdict(status) for status in limit.statuses],
-        "at_a_time": limit.at_a_time,
-    }
-    return _compact({"epoch": epoch, "limit": content})
-
-
-def _claim(claim: Claim, now: float) -> tuple[object, ...]:
-    """Return the columns of a claim; its serial and its likeness are for its own gateway to respect."""
-    left_s = claim.give_up_at - now
-    share = claim.weight, claim.cost
-    return (claim.id, claim.bot, claim.lane, left_s, *share, claim.is_read, claim.is_again)
-
-
-def _completion(completion: Completion, now: float) -> tuple[object, ...]:
-    reply = completion.reply
-    quotas = [
-        (_finite(one.n), _finite(one.window_s), one.left, one.reset_s, one.name) for one in reply.quotas
-    ]
-    columns = reply.fate, reply.retry_after_s, reply.resolution_s, reply.is_documented, quotas
-    return completion.name, columns, now - completion.sent_at, now - completion.at
-
-
-def _finite(value: float) -> float | None:
-    return value if value < math.inf else None  # JSON has no infinity
-
-
-def _compact(message: Mapping[str, object]) -> str:
-    return json.dumps(message, separators=(",", ":"))
+def write(message: Message, now: float) -> str:
+    """Return a message as JSON, without what is as it would be anyhow."""
+    return _MESSAGE.dump_json(message, context=now, exclude_defaults=True).decode()
 
 
 def shares(limits: Iterable[Limit], replicas: int, *, is_alone: bool) -> list[Limit]:
