@@ -109,15 +109,6 @@ async def test_a_halt_is_shown_everywhere(upstream: Upstream, tmp_path: Path) ->
         assert await desk.ask("/-/ready") == (200, "ready\n")
 
 
-async def test_a_halt_of_what_is_no_more_can_be_lifted(upstream: Upstream, tmp_path: Path) -> None:
-    async with running_desk(upstream, tmp_path) as desk:
-        await desk.station.gateway.halt(Scope("gone"))
-        status, said = await desk.tell("/-/resume", b'{"bot": "gone"}')
-        assert (status, said["halts"]) == (200, [])
-        status, said = await desk.tell("/-/resume", b'{"bot": "gone"}')
-        assert (status, said["error"]) == (404, "there is no bot gone; known: local")
-
-
 @pytest.mark.parametrize("path", ["/-/halt", "/-/resume", "/-/reload"])
 async def test_what_is_not_understood_is_told(upstream: Upstream, tmp_path: Path, path: str) -> None:
     async with running_desk(upstream, tmp_path) as desk:
@@ -136,13 +127,3 @@ async def test_a_reload(upstream: Upstream, tmp_path: Path) -> None:
         await desk.station.gateway.drain()
         status, said = await desk.tell("/-/reload")
         assert (status, "shutting down" in said["error"]) == (409, True)
-
-
-async def test_a_disabled_key_is_shown_and_resumed(upstream: Upstream, tmp_path: Path) -> None:
-    async with running_desk(upstream, tmp_path) as desk:
-        desk.station.disable_key()
-        assert (await desk.ask("/-/ready"))[0] == 503
-        assert 'sealgate_key_active{key="main"} 0.0' in (await desk.ask("/metrics"))[1]
-        await desk.tell("/-/resume", b'{"key": "main"}')
-        assert (await desk.ask("/-/ready"))[0] == 200
-        assert 'sealgate_key_active{key="main"} 1.0' in (await desk.ask("/metrics"))[1]

@@ -12,7 +12,7 @@ from sealgate.limits.status import SharingStatus
 from sealgate.observe.metrics import Metrics
 from sealgate.observe.status import PolicyStatus, Status, halt_status
 from sealgate.orders.halts import Halt, Halts, Scope
-from sealgate.orders.outcome import Outcome
+from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
@@ -121,6 +121,25 @@ def test_what_alerts_and_the_dashboard_count_is_there_from_zero_on() -> None:
     assert counts(found, "rate_limited_total") == {("main", "upstream"): 0}
     strangers = ("bot_unauthenticated", "browser_refused", "host_refused")
     assert counts(found, "refusals_total") == {("unknown", reason): 0 for reason in strangers}
+
+
+def test_requests_are_counted_by_who_asked_what_and_how_it_ended() -> None:
+    moved = changed(
+        SENT, method="POST", route="/order", status=502, lane=Lane.ORDER, conclusion=Conclusion.UNKNOWN
+    )
+    outside = changed(SENT, key=None, route="other", status=404, lane=None, attempts=0)
+    read = changed(SENT, lane=Lane.READ)
+    found = figures(text(STATUS, read, changed(read, attempts=3), moved, outside))
+    # Label names in their order: bot, key, method, route, status.
+    assert counts(found, "requests_total") == {
+        ("grid", "main", "GET", SENT.route, "200"): 2,
+        ("grid", "main", "POST", "/order", "502"): 1,
+        ("grid", "", "GET", "other", "404"): 1,
+    }
+    assert counts(found, "sent_total") == {("grid", "main", "read"): 4, ("grid", "main", "order"): 1}
+    assert counts(found, "outcomes_total") == {("grid", "done"): 3, ("grid", "unknown"): 1}
+    assert counts(found, "upstream_duration_seconds_count") == {(): 3}
+    assert counts(found, "added_latency_seconds_count") == {(): 4}
 
 
 def test_what_few_requests_have_is_counted() -> None:

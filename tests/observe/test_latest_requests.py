@@ -11,8 +11,6 @@ from rig.bot import request
 from rig.chromium import Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
-from rig.wire import reply
-from sealgate.observe.recent import LATEST
 
 GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))
 READ = (b"GET", b"/v1/trade/symbols/list")
@@ -33,42 +31,6 @@ async def requests(station: Station, client: Client) -> list[dict[str, Any]]:
     assert answer.status == 200
     rows: list[dict[str, Any]] = (await answer.json())["requests"]
     return rows
-
-
-async def test_each_request_with_what_became_of_it(station: Station, client: Client) -> None:
-    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.3")))
-    await station.ask(request(*READ, GRID, b"X-Gateway-Request-Id: the-read"))
-    await station.ask(request(*READ))
-    refused, read = await requests(station, client)
-    assert (
-        refused.items()
-        >= {
-            "bot": "stranger",
-            "client": "127.0.0.1",
-            "user_agent": None,
-            "status": 401,
-            "outcome": "not_sent",
-            "reason": "bot_unauthenticated",
-            "attempts": 0,
-        }.items()
-    )
-    assert (
-        read.items()
-        >= {
-            "id": "the-read",
-            "bot": "grid",
-            "client": None,
-            "key": "main",
-            "method": "GET",
-            "route": "/symbols/list",
-            "status": 200,
-            "outcome": "done",
-            "reason": None,
-            "attempts": 2,
-        }.items()
-    )
-    assert read["took_ms"] >= read["wait_ms"] > 0
-    assert refused["at_ms"] >= read["at_ms"]
 
 
 async def test_a_stranger_is_known_by_its_address_and_program(station: Station, client: Client) -> None:
@@ -102,14 +64,6 @@ async def test_no_token_query_or_body_is_in_it(station: Station, client: Client)
     assert len(json.loads(body)["requests"]) == 2
     assert b"canary" not in body
     assert b"token-of" not in body
-
-
-async def test_the_oldest_give_way(station: Station, client: Client) -> None:
-    async with station.bot() as bot:
-        for number in range(LATEST + 1):
-            await bot.ask(request(*READ, GRID, b"X-Gateway-Request-Id: %d" % number))
-    rows = await requests(station, client)
-    assert [int(row["id"]) for row in rows] == [*range(LATEST, 0, -1)]
 
 
 def lines(count: int) -> str:

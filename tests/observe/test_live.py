@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from observe.test_picture import STATUS
 from rig.admin import Client, application, live_view, running_admin
 from rig.bot import bot_at, request
+from rig.hand_host import HandHost
 from rig.outcome import ANSWERED, changed
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
@@ -27,8 +28,6 @@ from sealgate.observe.status import Status
 from sealgate.orders.outcome import Conclusion
 
 BOT = b"Authorization: Bearer token-of-grid"
-LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))
-UNSIGNED = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
 
 
 @pytest.fixture
@@ -94,26 +93,6 @@ async def test_first_the_history_then_each_picture(client: Client) -> None:
         assert len(history["points"]) >= 1
 
 
-async def test_who_spends_and_what_went_wrong(station: Station, client: Client) -> None:
-    station.upstream.answers.extend([LIMITED, UNSIGNED])
-    async with viewing(client) as stream:
-        await station.ask(request(b"GET", b"/v1/trade/x", BOT))
-        picture = await stream.until("errors")
-    assert {error["kind"]: error["count"] for error in picture["errors"]} == {
-        "rate_limited": 1,
-        "signature_invalid": 1,
-    }
-    wrong = next(error for error in picture["errors"] if error["kind"] == "signature_invalid")
-    assert wrong["evidence"].startswith("clock is fine (±")
-    assert wrong["evidence"].endswith("most likely the secret belongs to another key")
-    (key,) = picture["keys"]
-    (bot,) = key["bots"]
-    assert (bot["name"], bot["share"], bot["due"]) == ("grid", 1.0, 1.0)
-    assert picture["idle_bots"] == ["maker"]
-    assert bot["per_s"] > 0
-    assert picture["latency"]["upstream_p50_ms"] > 0
-
-
 async def test_a_step_of_the_exchanges_clock_is_said_to_be_one(station: Station, client: Client) -> None:
     """By the time that somebody looks, the clock is fine again; what counts is what was known then."""
     upstream = station.upstream
@@ -131,18 +110,6 @@ async def test_a_step_of_the_exchanges_clock_is_said_to_be_one(station: Station,
         assert evidence.startswith("the exchange's clock stepped by +3600.0 s")
     assert (wrong["over_since_ms"] is None, wrong["advice"]) == (False, "")
     assert told["advice"] == "Nothing to do: the gateway follows the exchange's clock."
-
-
-async def test_a_429_and_its_pause_are_points(station: Station, client: Client) -> None:
-    station.upstream.answers.append(LIMITED)
-    async with viewing(client) as stream:
-        await station.ask(request(b"GET", b"/v1/trade/x", BOT))
-        await stream.until("errors")
-    async with viewing(client) as later:
-        _, history = await later.next()
-    marks = [mark for point in history["points"] for mark in point["limited"]]
-    assert [alias for alias, _ in marks] == ["main"]
-    assert abs(marks[0][1] - history["points"][-1]["t"]) < 30
 
 
 async def test_the_status_is_the_same_data(station: Station, client: Client) -> None:
@@ -168,6 +135,40 @@ async def test_viewers_do_not_hold_up_the_end(station: Station) -> None:
             await viewer.send(request(target=b"/events"))
             assert (await viewer.line()).startswith(b"HTTP/1.1 200 ")
         await viewer.rest()
+
+
+def test_a_request_as_the_inspector_lists_it() -> None:
+    """What a stranger calls itself is anybody's text."""
+    told = changed(
+        ANSWERED,
+        bot=None,
+        client="192.0.2.7",
+        user_agent="bot token=canary",
+        queue_s=0.25,
+        total_s=0.5,
+        started=7.0,
+    )
+    live = Live(status, HandHost())
+    live([ANSWERED, told])
+    latest, first = live.requests()
+    assert (first["id"], first["bot"], first["from"]) == (ANSWERED.request_id, "grid", "")
+    assert latest == {
+        "id": told.request_id,
+        "at_ms": 1_789_999_907_500,
+        "bot": "stranger",
+        "client": "192.0.2.7",
+        "user_agent": "bot token=***",
+        "from": "bot token=***, 192.0.2.7",
+        "key": "main",
+        "method": "GET",
+        "route": told.route,
+        "status": 200,
+        "outcome": "done",
+        "reason": None,
+        "attempts": 1,
+        "wait_ms": 250.0,
+        "took_ms": 500.0,
+    }
 
 
 def test_an_error_of_the_exchange_is_logged_with_what_explains_it() -> None:

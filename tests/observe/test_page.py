@@ -1,15 +1,13 @@
 """A real browser loads the live page: no error, nothing from elsewhere, and the values change."""
 
-import asyncio
-
 import pytest
 
 from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.chromium import Page
 from rig.page_states import STATES, running_feed
-from rig.station import Station, running_station
-from rig.upstream import Upstream, say
+from rig.station import Station
+from rig.upstream import say
 from rig.wire import reply
 from sealgate.observe.metrics import Metrics
 
@@ -38,16 +36,6 @@ async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: A
     own = f"http://127.0.0.1:{admin.port}/"
     assert [url for url in page.requested if not url.startswith(own)] == []
     assert len(page.requested) > 10
-
-
-async def test_a_pause_shows_and_ends(station: Station, page: Page) -> None:
-    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 3")))
-    asking = asyncio.create_task(station.ask(request()))
-    await page.until("document.querySelector('#state').textContent === 'paused'")
-    assert await page.read(says("left, after a 429"))
-    await page.until("document.querySelector('#state').textContent === 'ready'")
-    assert (await asking).status == 200
-    await page.until(says("rate_limited"))
 
 
 async def test_what_a_gateway_says_cannot_become_markup(station: Station, page: Page) -> None:
@@ -87,19 +75,6 @@ async def test_each_state_says_so_and_fits(station: Station, blank: Page) -> Non
         assert blank.said == []
 
 
-async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
-    station: Station, page: Page
-) -> None:
-    station.upstream.door.shut()
-    station.upstream.cut_all()
-    assert (await station.ask(request())).reason == "upstream_unreachable"
-    await page.until("document.querySelector('#state').textContent === 'exchange failing'")
-    assert await page.read(says("The exchange has been failing since"))
-    station.upstream.door.reopen()
-    assert (await station.ask(request())).status == 200
-    await page.until("document.querySelector('#state').textContent !== 'exchange failing'")
-
-
 async def test_a_stranger_is_shown_with_its_address_and_program(station: Station, page: Page) -> None:
     program = b"User-Agent: evil/1 <img src=x onerror=alert(1)>"
     reply_here = await station.ask(
@@ -117,18 +92,6 @@ async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Sta
     assert await page.read(says("Nothing was sent in the last five minutes"))
     await station.ask(request())
     await page.until(f"{says('sent per second')} && !{says('Nothing was sent in the last')}")
-
-
-async def test_a_read_of_the_gateways_own_that_is_refused(
-    upstream: Upstream, blank: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No bot has met it, so that it stands in no list of errors, which says so."""
-    monkeypatch.setattr("sealgate.request.key_care._FIRST_READ_S", 0.01)
-    upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
-    async with running_station(upstream, tries_keys=True) as station, running_feed(station) as feed:
-        await blank.open(feed.url)
-        await blank.until("document.querySelector('#state')?.textContent === 'signatures refused'")
-        assert await blank.read(says("No bot has met an error or a refusal since the start"))
 
 
 async def test_it_fits(page: Page) -> None:

@@ -10,7 +10,7 @@ from rig.verdicts import upstream_error, verdict
 from sealgate.config.venues import default_venue
 from sealgate.exchange.clock import ClockStatus
 from sealgate.observe import recent as recent_module
-from sealgate.observe.recent import Failing, Recent
+from sealgate.observe.recent import LATEST, Failing, Recent
 from sealgate.observe.troubles import QUIET_S, RefusalCount, Trouble
 from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
@@ -33,6 +33,11 @@ def test_each_attempt_is_spent_by_its_bot() -> None:
     assert recent.sent() == {("main", "grid"): 4, ("main", "watch"): 1}
     assert [tick.requests for tick in recent.ended()] == [5]
     assert recent.total == 5
+
+
+def test_the_latest_requests_are_kept_as_they_are() -> None:
+    recent = after(*(changed(SENT, request_id=f"{number}") for number in range(LATEST + 1)))
+    assert [one.request_id for one in recent.requests] == [f"{number}" for number in range(1, LATEST + 1)]
 
 
 def test_half_and_99_of_100_stay_under() -> None:

@@ -1,14 +1,17 @@
+"""The state at one moment, in plain values, and what is forecast from it."""
+
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
+from observe.test_picture import STATUS
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
 from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
-from sealgate.observe.status import Status, Use, forecast, halt_status, key_status
+from sealgate.observe.status import Status, Use, forecast, halt_status, key_status, notes
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 from sealgate.venues.routes import Lane
@@ -123,3 +126,18 @@ USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
 )
 def test_the_forecast(use: Use, in_s: float | None, words: str) -> None:
     assert forecast(use)[:2] == (in_s, words)
+
+
+def test_what_people_must_know_of_a_gateway_that_serves() -> None:
+    key = key_status("main", PacerStatus(0.0, {}, (), None))
+    assert list(notes(STATUS)) == []
+    halted = replace(STATUS, halts=halt_status(Halts(Halt(Scope("grid"), 1))))
+    unread = replace(halted, clock=replace(STATUS.clock, trouble="connection refused"))
+    refused = replace(
+        unread, keys=(key, replace(key, alias="alt", trouble="the exchange refused its last 3 signatures"))
+    )
+    assert list(notes(refused)) == [
+        "orders are halted",
+        "clock: connection refused",
+        "the key alt: the exchange refused its last 3 signatures",
+    ]
