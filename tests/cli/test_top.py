@@ -18,8 +18,9 @@ from rig.program import ended_program, running_program
 from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
+from sealgate.cli.admin import GoneError
 from sealgate.cli.tables import drawn
-from sealgate.cli.top import GoneError, with_words
+from sealgate.cli.top import with_words
 from sealgate.cli.top_screen import Inspector, screen
 from sealgate.observe.sentences import words
 

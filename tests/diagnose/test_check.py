@@ -21,16 +21,14 @@ from rig.program import Program, running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import Act, Received, say
-from rig.verdicts import verdict
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli import main
 from sealgate.config import load_config
 from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.diagnose.local import found_wrong, look_at_reach
-from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles
 from sealgate.keys.key_health import MANY_MISMATCHES
 from sealgate.limits.snapshots import pause_s
-from sealgate.machine.findings import Level, fail, warn
+from sealgate.machine.findings import fail, warn
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.learned import read_limits, write_limits
@@ -178,26 +176,6 @@ async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
     assert line.endswith("; ask the exchange whether it serves this country and network")
 
 
-REGULATED = b'{"retCode": 10024, "retMsg": "Regulatory restriction"}'
-
-
-async def test_a_regulation_that_only_a_signed_read_met_may_be_about_the_account(tmp_path: Path) -> None:
-    def act(request: Received) -> Act:
-        now = b'{"retCode": 0, "time": %d}' % int(System().wall() * 1000)
-        is_signed = request.head.value(b"X-BAPI-API-KEY")
-        return say(reply(b"200 OK", REGULATED if is_signed else now, JSON))
-
-    async with raw_setup(tmp_path) as setup:
-        setup.has(VENUE="bybit")
-        setup.answers(act)
-        lines = (await setup.check()).stdout.splitlines()
-    [at] = [number for number, line in enumerate(lines) if line.startswith("fail  keys.main")]
-    assert lines[at].endswith("200 Regulatory restriction, which can mean:")
-    country = "1. possible: the exchange does not serve this address or this account (country?); ask"
-    assert lines[at + 1].strip().startswith(country)
-    assert lines[at + 2].strip().startswith("2. possible: the key lacks the permission")
-
-
 SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
 SAW = "203.0.113.5, which the exchange saw"
 
@@ -250,18 +228,6 @@ async def test_a_reply_for_several_things_lists_them_with_what_was_excluded(
     told = [one for one in result.stdout.splitlines() if ". unlikely: " in one]
     assert any("the exchange shuts this address out" in one for one in told)
     assert all(any(words in one for one in told) for words in excluded)
-
-
-async def test_a_firewall_that_says_nothing_of_a_country_may_be_either(tmp_path: Path) -> None:
-    async with raw_setup(tmp_path) as setup:
-        setup.has(VENUE="bybit")
-        setup.answers(lambda _: say(reply(b"403 Forbidden", b"<html>blocked</html>")))
-        result = await setup.check()
-    assert result.exit_code == 1
-    for [line] in (lines_of(result.stdout, "fail  clock"), lines_of(result.stdout, "fail  keys.main")):
-        assert "403" in line
-        assert "firewall" in line
-        assert line.endswith("ask the exchange whether it serves this country and network")
 
 
 async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
@@ -628,95 +594,6 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             assert "a Sealgate gateway runs there already; stop it" in told
 
 
-@pytest.mark.parametrize(
-    ("accepted", "fix"),
-    [
-        (set[str](), "check that the secret"),
-        ({"alt"}, "check that the secret"),
-        ({"main", "alt"}, "the key that is stored now is accepted: load it with `sealgate reload`"),
-    ],
-    ids=["not asked", "another key's was accepted", "what is stored is right"],
-)
-def test_what_a_running_gateway_says_of_refused_signatures(accepted: set[str], fix: str) -> None:
-    trouble = "the exchange refused its last 9 signatures"
-    key: dict[str, Any] = {
-        "alias": "main",
-        "disabled": None,
-        "trouble": trouble,
-        "trouble_advice": verdict("signature_invalid").advice,
-        "limits": [],
-    }
-    (found,) = judge_troubles({"keys": [key, key | {"alias": "alt", "trouble": None}]}, accepted)
-    assert (found.area, found.level, trouble in found.text) == ("keys.main", Level.WARN, True)
-    assert found.fix.startswith(fix)
-
-
-RUNNING: dict[str, Any] = {
-    "version": "1.0",
-    "not_ready": [],
-    "halts": [],
-    "clock": {"trouble": None},
-    "journal": {"trouble": None, "is_refusing": False},
-    "keys": [],
-    "failing": None,
-    "refusals": [],
-}
-FAILING = {"attempts": 3, "kind": "unreachable", "advice": "Check the network."}
-REFUSED = {"words": "watcher: 42 of 42 reads refused: deadline_exceeded", "advice": "Allow more time."}
-SHARING = {"degraded": "connection refused"}
-DEGRADED: dict[str, tuple[dict[str, Any], str]] = {
-    "the exchange is away": (
-        {"failing": FAILING, "clock": {"trouble": "no way"}},
-        "the exchange is failing: 3 attempts failed, the last with unreachable",
-    ),
-    "the clock cannot be read": ({"clock": {"trouble": "no way"}}, "clock: no way"),
-    "no journal": (
-        {"journal": {"trouble": "disk full", "is_refusing": False}},
-        "orders are sent without a record: disk full",
-    ),
-    "a journal that was lost": (
-        {"journal": {"trouble": None, "is_refusing": False, "lost": "/j.db was missing at the start"}},
-        "/j.db was missing at the start",
-    ),
-    "not shared": (
-        {"keys": [{"alias": "main", "sharing": SHARING, "disabled": None, "limits": []}]},
-        "the limit of key main is not shared: connection refused",
-    ),
-    "a bot that is refused": ({"refusals": [REFUSED | {"is_grave": True}]}, REFUSED["words"]),
-}
-
-
-@pytest.mark.parametrize(("change", "text"), DEGRADED.values(), ids=DEGRADED)
-def test_a_gateway_that_is_ready_and_degraded(change: dict[str, Any], text: str) -> None:
-    warned, ready, *_ = judge_running(RUNNING | change)
-    assert (warned.level, warned.text, bool(warned.fix)) == (Level.WARN, text, True)
-    assert ready.text == "version 1.0 is running and ready, but degraded"
-
-
-def test_what_is_not_degraded() -> None:
-    (ready,) = judge_running(RUNNING | {"refusals": [REFUSED | {"is_grave": False}]})
-    assert ready.text == "version 1.0 is running and ready"
-
-
-async def test_an_exchange_that_is_away_while_the_gateway_is_ready(tmp_path: Path) -> None:
-    async with raw_setup(tmp_path) as setup:
-        upstream = setup.upstream
-        assert upstream is not None
-        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
-            await program.line('"ready"')
-            bots = json.loads(await program.line('"listening"'))["bots"]
-            upstream.door.shut()
-            upstream.cut_all()
-            async with (
-                aiohttp.ClientSession() as session,
-                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
-            ):
-                assert answer.status == 502
-            await program.line('"reason": "upstream_unreachable"')  # its record was read
-            lines = lines_of((await setup.check("--offline")).stdout, "warn  gateway")
-    assert "the exchange is failing: 3 attempts failed, the last with unreachable" in lines[0]
-
-
 async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         setup.answers(lambda _: say(detail("Invalid HMAC signature")))
@@ -755,18 +632,6 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
             result = await setup.check()
             assert "is pausing after a 429; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
             assert upstream.receipts(SIGNED_READ) == sent
-
-
-def test_a_ban_of_the_running_gateway_fails_in_the_exchange_s_words() -> None:
-    evidence = 'the exchange says: "IP has been banned"'
-    ban = {"means": "banned", "kind": "ip_ban", "last_ms": 1_790_000_000_000, "over_since_ms": None}
-    late = {**ban, "means": "limited", "kind": "rate_limited", "last_ms": 1_790_000_005_000}
-    found = judge_pause({"errors": [late, ban | {"evidence": evidence}]}, 597.2)
-    assert found.level is Level.FAIL
-    assert found.text.endswith(f"address or key since 2026-09-21 14:13:20 UTC, {evidence}")
-    assert found.fix == "stop what else uses them, and run this again in 597 s"
-    for errors in ([], [{**ban, "over_since_ms": 1}], [late]):
-        assert judge_pause({"errors": errors}, 5.0).level is Level.WARN
 
 
 async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: Path) -> None:

@@ -1,16 +1,18 @@
 """`sealgate check`: what is wrong with the set-up, and what to do about it (diagnose/check.py)."""
 
+import json
 import os
 from pathlib import Path
 
 import click
 
 from sealgate.cli.frame import config_option, json_option
+from sealgate.machine.findings import Finding
 
 
 @click.command("check")
 @config_option
-@click.option("--offline", "is_offline", is_flag=True, help="Stop before the network.")
+@click.option("--offline", is_flag=True, help="Stop before the network.")
 @click.option(
     "--path", metavar="PATH", help="What to read with each key.  [default: the venue's own signed read]"
 )
@@ -19,7 +21,7 @@ from sealgate.cli.frame import config_option, json_option
 )
 @json_option
 def command(
-    config_file: Path | None, path: str | None, *, is_offline: bool, explain: bool, as_json: bool
+    config_file: Path | None, path: str | None, *, offline: bool, explain: bool, as_json: bool
 ) -> None:
     """Check configuration, secrets, files, addresses, clock and keys; say what is wrong and how to fix it.
 
@@ -29,10 +31,16 @@ def command(
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """
-    from sealgate.cli.report import Report
-    from sealgate.diagnose.check import CheckOptions, check
+    from sealgate.cli.report import as_document, closing_lines, finding_lines, line_width
+    from sealgate.diagnose.check import check
 
-    report = Report(as_json=as_json, explains=explain)
-    code = check(CheckOptions(config_file, path, is_offline), report, os.environ)
-    report.end()
-    raise click.exceptions.Exit(code)
+    def show(finding: Finding) -> None:
+        for line in () if as_json else finding_lines(finding, line_width(), explains=explain):
+            click.echo(line)
+
+    checked = check(config_file, path, os.environ, show, is_offline=offline)
+    if as_json:
+        click.echo(json.dumps(as_document(checked, explains=explain)))
+    else:
+        click.echo("\n".join(closing_lines(checked, explains=explain)))
+    raise click.exceptions.Exit(checked.code)

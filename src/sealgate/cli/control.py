@@ -19,7 +19,6 @@ from sealgate.observe.running import UnixConnection
 from sealgate.orders.halts import Scope
 
 if TYPE_CHECKING:
-    from sealgate.config import Address
     from sealgate.config.load import OwnGateway
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
@@ -180,25 +179,6 @@ def _ask(
     if not isinstance(document, dict):
         leave(f"{connection.path}: {_NO_GATEWAY}")
     return reply.status, document
-
-
-def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Address", str]:
-    """Return `admin.tcp` of the configuration, and a Host name that is taken there.
-
-    Without any configuration it is the default, as the gateway's may stand in another terminal alone. Leaves
-    with exit code 2 where nobody can be asked there; `other_way` is what may be done instead of fixing a free
-    port.
-    """
-    from sealgate.config.load import load_admin
-
-    admin = load_admin(config_file, os.environ)
-    if admin.tcp is None:
-        leave_with_error("admin.tcp is off, so there is nothing to ask; give it an address")
-    if admin.tcp.port == 0:
-        leave_with_error(
-            f"admin.tcp has port 0, which means a new port at each start; give it a fixed one{other_way}"
-        )
-    return admin.tcp, admin.hosts[0]
 
 
 def scope_options(reason_help: str) -> Callable[[Any], Any]:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
+
+from sealgate.machine.terminal import leave_with_error
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from sealgate.venues.venue import Venue
-from sealgate.machine.nearest import nearest
-from sealgate.machine.terminal import leave_with_error
 
 _FEW = 8  # options that fit into a line
 _FIXES = {
@@ -42,36 +43,34 @@ class FiniteRange(click.FloatRange):
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Suggesting(click.Group):
-    """A group that names the nearest command to one that does not exist."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command to one that does not exist."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = nearest(args[0], self.list_commands(ctx))
-            hint = f" Did you mean {near!r}?" if near else ""
-            raise click.UsageError(f"{error.message}{hint}", ctx) from None
-
-
-class Program(Suggesting):
+class Program(click.Group):
     """A group whose commands are rows of a table: name -> (module, help). Only the called one is imported."""
 
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(*args, **options)
         self.table = table
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete a command by the table, without importing one; options as click does."""
+        from click.shell_completion import CompletionItem
+
         options = super(click.Group, self).shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
         rows = self.table.items()
         return [
             *(CompletionItem(name, help=text) for name, (_, text) in rows if name.startswith(incomplete)),
             *options,
         ]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command of the table to one that does not exist."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=self.table, ctx=ctx
+            ) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         """Return the names in the table's order."""

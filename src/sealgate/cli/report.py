@@ -1,20 +1,20 @@
 """The lines of a check: for people in a terminal, for people in a file, and as JSON."""
 
-import json
 import shutil
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from sealgate.config.effective import Effective
 from sealgate.config.listing import toml_text
 from sealgate.machine.findings import Cause, Finding, Level, Weight, worst
 from sealgate.machine.terminal import coloured, faint
+
+if TYPE_CHECKING:
+    from sealgate.diagnose.check import Checked
 
 _LEVEL, _AREA = 4, 17
 _INDENT = " " * (_LEVEL + 2)
@@ -27,58 +27,24 @@ _SURE = {
 }
 
 
-class Report:
-    """Takes findings as they come, and prints each at once unless it is to be JSON."""
-
-    def __init__(self, *, as_json: bool, explains: bool) -> None:
-        self._as_json = as_json
-        self._explains = explains
-        self._settings: Sequence[Effective] = ()
-        self.findings: list[Finding] = []
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether anything so far keeps the gateway from working."""
-        return worst(self.findings) is Level.FAIL
-
-    def add(self, finding: Finding) -> None:
-        """Take a line."""
-        self.findings.append(finding)
-        if not self._as_json:
-            for line in finding_lines(finding, line_width(), explains=self._explains):
-                click.echo(line)
-
-    def explain(self, settings: Sequence[Effective]) -> None:
-        """Take the settings with their sources, shown behind the lines where they were asked for."""
-        if self._explains:
-            self._settings = settings
-
-    def end(self) -> None:
-        """Print the settings, and the sum of it."""
-        if self._as_json:
-            click.echo(json.dumps(self._document()))
-            return
-        if self._settings:
-            click.echo()
-            click.echo("\n".join(setting_lines(self._settings)))
-            click.echo()
-        counts = Counter(finding.level for finding in self.findings)
-        parts = [f"{counts[level]} {level}" for level in Level if counts[level]]
-        hides = any(one.causes and not one.lists_causes for one in self.findings)
-        more = "" if self._explains or not hides else "; more: --explain"
-        click.echo(coloured(", ".join(parts), worst(self.findings).value) + more)
-
-    def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = {
-            "result": worst(self.findings).value,
-            "findings": [_plain(finding) for finding in self.findings],
-        }
-        return document | ({"settings": [asdict(one) for one in self._settings]} if self._explains else {})
+def as_document(checked: "Checked", *, explains: bool) -> dict[str, Any]:
+    """Return all of a check for programs."""
+    findings = [asdict(finding) for finding in checked.findings]
+    for cause in (cause for finding in findings for cause in finding["causes"]):
+        cause["weight"] = _SURE[cause["weight"]]
+    settings = {"settings": [asdict(one) for one in checked.settings]} if explains else {}
+    return {"result": worst(checked.findings).value, "findings": findings, **settings}
 
 
-def _plain(finding: Finding) -> dict[str, Any]:
-    causes = [asdict(cause) | {"weight": _SURE[cause.weight]} for cause in finding.causes]
-    return {**asdict(finding), "causes": causes}
+def closing_lines(checked: "Checked", *, explains: bool) -> Iterator[str]:
+    """Yield what stands below the findings: the settings if they were asked for, and the sum of it."""
+    if explains and checked.settings:
+        yield from ("", *setting_lines(checked.settings), "")
+    counts = Counter(finding.level for finding in checked.findings)
+    parts = [f"{counts[level]} {level}" for level in Level if counts[level]]
+    hides = any(one.causes and not one.lists_causes for one in checked.findings)
+    more = "" if explains or not hides else "; more: --explain"
+    yield coloured(", ".join(parts), worst(checked.findings).value) + more
 
 
 def line_width() -> int | None:

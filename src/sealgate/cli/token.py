@@ -2,11 +2,11 @@
 
 import click
 
-from sealgate.cli.frame import Suggesting, unused_config_option
+from sealgate.cli.frame import unused_config_option
 from sealgate.machine.system import random_token
 
 
-@click.group("token", cls=Suggesting)
+@click.group("token")
 def command() -> None:
     """Make tokens for bots."""
 

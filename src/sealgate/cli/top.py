@@ -3,20 +3,16 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager, nullcontext
-from functools import partial
-from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from collections.abc import Generator, Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.control import admin_address
+from sealgate.cli.admin import GoneError, admin_address, asking
 from sealgate.cli.frame import config_option
-from sealgate.machine.terminal import leave, plain_cause
-from sealgate.observe.running import tcp_connection
+from sealgate.machine.terminal import leave
 
 if TYPE_CHECKING:
     from sealgate.cli.top_screen import Inspector
@@ -25,10 +21,6 @@ if TYPE_CHECKING:
 _OUTCOMES = click.Choice(("done", "refused", "not_sent", "unknown"))
 _PATIENCE_S = 10.0  # pictures come twice a second
 _OTHER_WAY = ", or use --admin HOST:PORT"
-
-
-class GoneError(Exception):
-    """The gateway does not answer, or not as one. `str()` is one line: cause and fix."""
 
 
 @click.command("top")
@@ -56,11 +48,10 @@ def command(  # noqa: PLR0913 - its options
     """
     from sealgate.cli.top_screen import Inspector
 
-    address, host_name = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
+    place = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
     inspector = Inspector(requests or bool(bot or outcome), bot, outcome or "")
-    ask = partial(latest_requests, address, host_name)
     try:
-        with closing(_inspected(pictures(address, host_name), inspector, ask)) as stream:
+        with closing(pictures(place, inspector)) as stream:
             _show(stream, inspector, once=once, as_json=as_json)
     except GoneError as error:
         leave(str(error))
@@ -77,19 +68,6 @@ def _given(admin: str) -> tuple["Address", str]:
     except ValueError as error:
         raise click.BadParameter(f"{admin} {error}", param_hint="--admin") from None
     return address, address.host
-
-
-def _inspected(
-    stream: Generator[dict[str, Any], None, None],
-    inspector: "Inspector",
-    ask: Callable[[], list[dict[str, Any]]],
-) -> Generator[dict[str, Any], None, None]:
-    """Yield each picture; while the inspector is open, refresh its rows before."""
-    with closing(stream):
-        for picture in stream:
-            if inspector.wants_rows:
-                inspector.rows = ask()
-            yield picture
 
 
 def _show(stream: Iterator[dict[str, Any]], inspector: "Inspector", *, once: bool, as_json: bool) -> None:
@@ -146,40 +124,17 @@ def _show_live(stream: Iterator[dict[str, Any]], inspector: "Inspector") -> None
             draw()
 
 
-def pictures(address: "Address", host_name: str) -> Generator[dict[str, Any], None, None]:
-    """Yield each picture as it comes, the first at once. Raises GoneError."""
-    with _asking(address, host_name, "/events") as reply:
-        yield from _events(reply)
+def pictures(place: tuple["Address", str], inspector: "Inspector") -> Generator[dict[str, Any], None, None]:
+    """Yield each picture as it comes, the first at once. Raises GoneError.
+
+    While the inspector is open, its rows are refreshed before each: the latest requests, the latest first.
+    """
+    with asking(place, "/events", _PATIENCE_S) as events:
+        for line in events:
+            if not line.startswith(b"data: "):  # each such line is one whole document here
+                continue
+            if inspector.wants_rows:
+                with asking(place, "/requests.json", _PATIENCE_S) as reply:
+                    inspector.rows = json.load(reply)["requests"]
+            yield json.loads(line.removeprefix(b"data: "))["now"]
     raise GoneError("the gateway has ended")
-
-
-def latest_requests(address: "Address", host_name: str) -> list[dict[str, Any]]:
-    """Return the latest requests, the latest first. Raises GoneError."""
-    with _asking(address, host_name, "/requests.json") as reply:
-        rows: list[dict[str, Any]] = json.load(reply)["requests"]
-        return rows
-
-
-@contextmanager
-def _asking(address: "Address", host_name: str, path: str) -> Iterator[HTTPResponse]:
-    """Ask for a path as long as the block lasts. Raises GoneError, also for what fails in the block."""
-    connection = tcp_connection(address, _PATIENCE_S)
-    try:
-        connection.request("GET", path, headers={"Host": host_name})
-        reply = connection.getresponse()
-        if reply.status != HTTPStatus.OK:
-            raise GoneError(f"{address} answers {reply.status} to {path}; is it the gateway's admin.tcp?")
-        yield reply
-    except (OSError, HTTPException) as error:
-        cause = plain_cause(error) if isinstance(error, OSError) else "it does not speak HTTP"
-        raise GoneError(f"no gateway answers at {address}: {cause}; start it with `sealgate serve`") from None
-    finally:
-        connection.close()
-
-
-def _events(reply: HTTPResponse) -> Iterator[dict[str, Any]]:
-    """Read an event stream: each `data:` line is one whole document here."""
-    for line in reply:
-        if line.startswith(b"data: "):
-            picture: dict[str, Any] = json.loads(line.removeprefix(b"data: "))["now"]
-            yield picture

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import click
 
-from sealgate.cli.frame import Suggesting, found_venue, json_option, unused_config_option
+from sealgate.cli.frame import found_venue, json_option, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
 from sealgate.http.target import parse_target
@@ -35,7 +35,7 @@ _NONCES = {
 _QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
 
 
-@click.group("venues", cls=Suggesting, invoke_without_command=True)
+@click.group("venues", invoke_without_command=True)
 @unused_config_option
 @json_option
 @click.pass_context

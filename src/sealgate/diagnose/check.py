@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import Effective, effective
@@ -15,7 +15,7 @@ from sealgate.diagnose import local
 from sealgate.diagnose.exchange import Exchange
 from sealgate.diagnose.network import look_at_redis, look_at_way
 from sealgate.diagnose.probe import direct_upstream
-from sealgate.diagnose.running import judge_pause, judge_running, judge_troubles, pause_s
+from sealgate.diagnose.running import judge_pause, judge_running, judge_stale, pause_s
 from sealgate.errors import Refusal
 from sealgate.http.target import Target, parse_target
 from sealgate.limits import snapshots as memory
@@ -29,27 +29,12 @@ from sealgate.observe.running import ask_running, by_socket, by_tcp, first_statu
 GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 
 
-class Report(Protocol):
-    """Shows what was found, line by line."""
+class Checked(NamedTuple):
+    """What came of a check: its exit code, all lines, and the settings with their sources."""
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether anything so far keeps the gateway from working."""
-
-    def add(self, finding: Finding) -> None:
-        """Show a line."""
-
-    def explain(self, settings: Sequence[Effective]) -> None:
-        """Show the settings with their sources, if the user asked for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """What the user asked for; `path` None is the venue's usual read."""
-
-    config_file: Path | None
-    path: str | None
-    is_offline: bool
+    code: int
+    findings: Sequence[Finding]
+    settings: Sequence[Effective] = ()
 
 
 @dataclass(frozen=True)
@@ -170,34 +155,44 @@ FAR = (
 )
 
 
-def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> int:
-    """Run all probes and return the exit code."""
-    if not is_configured(options.config_file, environ):
+def check(
+    config_file: Path | None,
+    path: str | None,
+    environ: Mapping[str, str],
+    show: Callable[[Finding], None],
+    *,
+    is_offline: bool,
+) -> Checked:
+    """Run all probes, and show each line as it comes. The signed read is of `path`, or the venue's own."""
+    findings: list[Finding] = []
+
+    def tell(found: Iterable[Finding]) -> None:
+        for finding in found:
+            findings.append(finding)
+            show(finding)
+
+    if not is_configured(config_file, environ):
         text = f"not found: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
         fix = "run this where the gateway's variables are set, or create a file with `sealgate config init`"
-        report.add(fail("configuration", text, fix))
-        return UNUSABLE
+        tell([fail("configuration", text, fix)])
+        return Checked(UNUSABLE, findings)
     try:
-        loaded = load_with_sources(options.config_file, environ=environ)
+        loaded = load_with_sources(config_file, environ=environ)
     except ConfigError as error:
-        for line in str(error).splitlines():
-            report.add(local.found_wrong("configuration", line))
-        return UNUSABLE
-    target = _target(loaded.config, options.path)
+        tell(local.found_wrong("configuration", line) for line in str(error).splitlines())
+        return Checked(UNUSABLE, findings)
+    target = _target(loaded.config, path)
     # A gateway at these addresses that serves another exchange is not this one, and in its way.
     status = ask_running(loaded.config, environ)
     is_this_one = status is not None and status["base_url"] == str(loaded.config.base_url)
     turn = Round(loaded, effective(loaded), target, environ, status if is_this_one else None)
-    report.explain(turn.settings)
     for probe in NEAR:
-        for finding in probe(turn):
-            report.add(finding)
-    if not options.is_offline:
-        run(_go_far(turn, report))
+        tell(probe(turn))
+    if not is_offline:
+        run(_go_far(turn, tell))
     # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
-    for finding in judge_troubles(turn.running, turn.accepted) if turn.running else ():
-        report.add(finding)
-    return FAILED if report.has_failed else GOOD
+    tell(judge_stale(turn.running, turn.accepted) if turn.running else ())
+    return Checked(FAILED if worst(findings) is Level.FAIL else GOOD, findings, turn.settings)
 
 
 def _target(config: Config, path: str | None) -> Target | None:
@@ -209,11 +204,10 @@ def _target(config: Config, path: str | None) -> Target | None:
         leave_with_error(f"--path: {refusal.detail} {refusal.advice}")
 
 
-async def _go_far(turn: Round, report: Report) -> None:
+async def _go_far(turn: Round, tell: Callable[[Iterable[Finding]], None]) -> None:
     for probe, waits, ends_at in FAR:
         with waiting_for(waits(turn.config)):
             found = [finding async for finding in probe(turn)]
-        for finding in found:
-            report.add(finding)
+        tell(found)
         if worst(found) in ends_at:
             return
