@@ -71,16 +71,6 @@ def test_a_secret_in_a_sticky_folder_is_taken_as_sockets_are(tmp_path: Path) -> 
     assert "the secret is readable" in looked(tmp_path).out
 
 
-def test_a_token_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
-    token = store(tmp_path / "open", "grid")
-    token.parent.chmod(0o777)
-    configure(tmp_path, "env:EXCHANGE_SECRET", f'[bots.grid]\ntoken = "file:{token}"\n')
-    told = refused(tmp_path)
-    assert f"file:{token}: others may write to its folder {token.parent} (mode 0777); chmod go-w " in told
-    mend(told, tmp_path)
-    assert "others may write" not in looked(tmp_path).said
-
-
 def test_a_link_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     """Who may replace the link chooses the secret, wherever the file itself is."""
     secret = store(tmp_path / "ours")
@@ -104,13 +94,6 @@ def test_a_secret_in_a_folder_of_another_user_is_refused(tmp_path: Path) -> None
         f"its folder {secret.parent} belongs to user {STRANGER}, neither this one nor root; use a folder of"
     )
     assert rule in refused(tmp_path)
-
-
-def test_a_credential_that_systemd_did_not_make_names_the_rule(tmp_path: Path) -> None:
-    store(tmp_path / "credentials", "main").chmod(0o644)
-    configure(tmp_path, "systemd:main")
-    told = refused(tmp_path, CREDENTIALS_DIRECTORY=str(tmp_path / "credentials"))
-    assert "systemd:main: is open to others (mode 0644), so systemd did not make it; unset " in told
 
 
 def test_a_command_that_fails_has_nothing_repeated_of_what_it_wrote(tmp_path: Path) -> None:
@@ -139,38 +122,3 @@ def test_a_journal_that_others_may_write_to_names_the_rule(tmp_path: Path) -> No
             mend(told, tmp_path)
         with running_gateway(folder=tmp_path):
             pass
-
-
-@only_root
-def test_a_journal_of_another_user_names_the_rule(tmp_path: Path) -> None:
-    file = tmp_path / "j.db"
-    file.touch(0o600)
-    os.chown(file, STRANGER, -1)
-    configure(tmp_path, "env:EXCHANGE_SECRET", f'[journal]\nfile = "{file}"\n')
-    told = refused(tmp_path)
-    assert f"journal.file {file}: j.db belongs to user {STRANGER}, neither this one nor root; chown " in told
-    mend(told, tmp_path)
-    assert file.stat().st_uid == os.geteuid()
-
-
-def test_a_journal_in_a_folder_that_others_may_write_to_names_the_rule(tmp_path: Path) -> None:
-    (tmp_path / "for all").mkdir()
-    (tmp_path / "for all").chmod(0o777)
-    configure(tmp_path, "env:EXCHANGE_SECRET", f'[journal]\nfile = "{tmp_path}/for all/j.db"\n')
-    told = refused(tmp_path)
-    assert f"others may write to its folder '{tmp_path}/for all' (mode 0777); chmod go-w " in told
-    mend(told, tmp_path)
-    assert (tmp_path / "for all").stat().st_mode & 0o022 == 0
-
-
-@only_root
-def test_a_journal_in_a_folder_of_another_user_names_the_rule(tmp_path: Path) -> None:
-    """Its owner could move the file away between two starts: a halt would be lifted, and keys used twice."""
-    folder = tmp_path / "of another"
-    folder.mkdir()
-    os.chown(folder, STRANGER, -1)
-    configure(tmp_path, "env:EXCHANGE_SECRET", f'[journal]\nfile = "{folder}/j.db"\n')
-    told = refused(tmp_path)
-    assert (
-        f"its folder '{folder}' belongs to user {STRANGER}, neither this one nor root; use a folder" in told
-    )

@@ -1,4 +1,4 @@
-"""`sealgate discover` as people use it; diagnose/test_discovery.py sees that it finds every scheme."""
+"""`sealgate discover` as people use it; diagnose/test_schemes.py sees that it finds every scheme."""
 
 import asyncio
 import json
