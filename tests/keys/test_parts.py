@@ -173,3 +173,19 @@ def test_a_token_of_two_bots_is_refused_by_their_names() -> None:
 )
 def test_who_is_local(listen: dict[str, str], local: frozenset[int] | None) -> None:
     assert roster({}, listen=listen).local_users == local
+
+
+FENCES: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "a window that the exchange documents": ("okx", {"passphrase": "env:TEXT"}, True),
+    "a window that goes with the request": ("bybit", {}, True),
+    "no time in the request": ("kraken", {}, False),
+    "a time that nobody says how long it holds": ("woo-v1", {}, False),
+    "a window that the user sets": ("woo-v1", {"recv_window_ms": 30_000}, True),
+}
+
+
+@pytest.mark.parametrize(("venue", "more", "has_fence"), FENCES.values(), ids=FENCES)
+def test_a_fence_is_there_only_where_it_holds(venue: str, more: dict[str, Any], *, has_fence: bool) -> None:
+    key = {"api_key": "ak-1", "secret": "env:BASE64", **more}
+    config = make_config(URL, venue=venue, keys={"main": key})
+    assert build_key(config, "main", {**ENVIRON, "BASE64": "c2VjcmV0"}).has_fence is has_fence

@@ -127,6 +127,7 @@ def test_what_needs_keys_needs_them_by_other_methods_and_spellings(name: str, ca
     ("name", "call"),
     [
         ("okx", "GET /api/v5/account/spot-manual-borrow-repay"),
+        ("deribit", "GET /api/v2/private/buy"),
         ("deribit", "GET /api/v2/Private/buy"),
         ("deribit", "GET /api/v2/private/Buy"),
         ("deribit", "GET /api/v1/private/buy"),
@@ -154,6 +155,15 @@ def test_a_bot_that_reads_gets_no_credential_and_no_order_by_another_spelling(na
 def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: str) -> None:
     method, path = call.split()
     assert is_stoppable(table_of(name).find(method, path))
+
+
+@pytest.mark.parametrize("path", ["", "/private/get_positions", "/public/get_time", "/private/cancel"])
+def test_json_rpc_needs_keys_and_goes_as_an_order_whatever_its_path_says(path: str) -> None:
+    """Its body names the call."""
+    route = route_of("deribit", "POST", f"/api/v2{path}")
+    assert (route.needs, route.lane, route.is_cancel) == (Permission.KEYS, Lane.ORDER, False)
+    by_get = route_of("deribit", "GET", f"/api/v2{path}")
+    assert by_get.is_bodiless or by_get.auth is Auth.OPEN
 
 
 _CANCEL = re.compile(r"cancel|kill_?switch$|/delete-(open-)?orders?$|/allOpenOrders$", re.IGNORECASE)
