@@ -43,7 +43,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "internals" / "conformance.md"
 HEAD = f"""\
 # Conformance of the sandbox
 
-The {len(STATEMENTS)} testable statements of the specification, in its order. Each has one case in
+The {len(STATEMENTS)} testable statements of the specification, in its order. Each has a case in
 `tests/sandbox/statements/`, run by `tests/sandbox/test_conformance.py` against a running sandbox.
 "Assumed" marks what the specification does not show; see [the sandbox's assumptions](../sandbox.md).
 Where the code cites `spec.md` and a heading, it means that specification; the headings below are its own.

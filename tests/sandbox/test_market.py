@@ -142,8 +142,3 @@ async def test_a_move_that_is_none(change: dict[str, Any]) -> None:
         await _rest(bot)
         assert (await bot.control("PUT", "market", change)).status == 422
         assert [one["size"] for one in await _open_orders(bot)] == ["1"]
-
-
-async def test_unknown_fields_are_passed_over_by_option() -> None:
-    async with bot_at_sandbox(unknown_fields="ignore") as bot:
-        assert (await _market(bot, symbol="BTC", price="1000", note="crash"))["mark_price"] == "1000"

@@ -1,6 +1,8 @@
 """spec.md, "Endpoints"."""
 
 from sandbox.client import Bot
+from sandbox.statements.resources import expires_at_is_iso, permissions_are_listed, whitelist_is_listed
+from sandbox.statements.sessions import passkey_works_once
 from sandbox.statements.table import Part
 
 endpoints = Part("Endpoints")
@@ -12,10 +14,7 @@ async def replies_are_json(bot: Bot) -> None:
     assert {answer.headers["Content-Type"] for answer in answers} == {"application/json"}
 
 
-@endpoints.states("The step-up token travels in the `X-PASSKEY-TOKEN` header.")
-async def passkey_travels_in_its_header(bot: Bot) -> None:
-    token = await bot.passkey()
-    assert (await bot.session("POST", "/api-keys", {}, passkey=token)).status == 200
+endpoints.repeats("The step-up token travels in the `X-PASSKEY-TOKEN` header.", passkey_works_once)
 
 
 @endpoints.states("POST /api-keys: label is optional.")
@@ -28,16 +27,12 @@ async def create_defaults_to_read(bot: Bot) -> None:
     assert (await bot.create())["permissions"] == ["read"]
 
 
-@endpoints.states("POST /api-keys: permissions may be `read` and/or `trade`.")
-async def create_with_each_permission(bot: Bot) -> None:
-    wanted = [["read"], ["trade"], ["read", "trade"]]
-    assert [(await bot.create(permissions=names))["permissions"] for names in wanted] == wanted
+endpoints.repeats("POST /api-keys: permissions may be `read` and/or `trade`.", permissions_are_listed)
 
 
-@endpoints.states("POST /api-keys: ip_whitelist takes IPs and CIDR blocks of both families.")
-async def create_with_whitelist(bot: Bot) -> None:
-    blocks = ["127.0.0.1", "10.0.0.0/8", "::1", "2001:db8::/48"]
-    assert (await bot.create(ip_whitelist=blocks))["ip_whitelist"] == blocks
+endpoints.repeats(
+    "POST /api-keys: ip_whitelist takes IPs and CIDR blocks of both families.", whitelist_is_listed
+)
 
 
 @endpoints.states("POST /api-keys: omitting ip_whitelist gives unrestricted access.")
@@ -45,9 +40,7 @@ async def create_without_whitelist(bot: Bot) -> None:
     assert (await bot.create())["ip_whitelist"] == []
 
 
-@endpoints.states("POST /api-keys: expires_days N expires the key after N days.")
-async def create_with_expiry(bot: Bot) -> None:
-    assert (await bot.create(expires_days=30))["expires_at"] == "2033-06-17T03:33:20.000Z"
+endpoints.repeats("POST /api-keys: expires_days N expires the key after N days.", expires_at_is_iso)
 
 
 @endpoints.states("POST /api-keys: omitting expires_days means no expiration.")

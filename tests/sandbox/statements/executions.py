@@ -3,6 +3,7 @@
 from typing import Any
 
 from sandbox.client import Bot
+from sandbox.statements.limits import nine_dollars_99
 from sandbox.statements.table import Part
 from sealgate.sandbox.wallet import wallet_signature
 
@@ -16,20 +17,32 @@ async def off_tick(bot: Bot) -> None:
     bot.check(await bot.order(price="65000.3"), 400, "Price must be divisible by 0.5")
 
 
-@executions.states("Orders 400: Order must have minimum value of $10.")
-async def below_minimum(bot: Bot) -> None:
-    answer = await bot.order(size="0.0001", price="65000")
-    bot.check(answer, 400, "Order must have minimum value of $10")
+executions.repeats("Orders 400: Order must have minimum value of $10.", nine_dollars_99)
 
 
 @executions.states("Orders 400: Order has invalid size, where it has more decimals than the symbol.")
-async def size_decimals(bot: Bot) -> None:
-    bot.check(await bot.order(size="0.0010001"), 400, "Order has invalid size")
+async def invalid_sizes(bot: Bot) -> None:
+    for size in ("0.0010001", "0", "-1", "NaN", "1e-19", 10**60):
+        bot.check(await bot.order(size=size), 400, "Order has invalid size")
 
 
 @executions.states("Orders 400: Order has invalid price, where it is zero, negative or malformed.")
 async def invalid_prices(bot: Bot) -> None:
-    for price in ("0", "-1", "", "abc", "1,000", "NaN", "Infinity", "1e999999", -3, 0.0):
+    for price in (
+        "0",
+        "-1",
+        "",
+        "abc",
+        "1,000",
+        "NaN",
+        "Infinity",
+        "0x10",
+        "1e-30",
+        "1e999999",
+        -3,
+        0.0,
+        1e300,
+    ):
         bot.check(await bot.order(price=price), 400, "Order has invalid price")
 
 

@@ -3,6 +3,8 @@
 import json
 
 from sandbox.client import PREFIX, Bot
+from sandbox.statements.refusals import key_limit
+from sandbox.statements.signing import prefix_is_not_signed
 from sandbox.statements.table import Part
 from sealgate.sandbox.wallet import wallet_signature
 
@@ -10,10 +12,7 @@ limits = Part("Limits")
 versioning = Part("Versioning")
 
 
-@limits.states("10 API keys per user: the tenth is created, the eleventh is not.")
-async def ten_keys(bot: Bot) -> None:
-    statuses = [(await bot.app("POST", "/api-keys", {})).status for _ in range(10)]
-    assert statuses == [200] * 9 + [400]
+limits.repeats("10 API keys per user: the tenth is created, the eleventh is not.", key_limit)
 
 
 @limits.states("The limit counts keys of one user.")
@@ -103,7 +102,4 @@ async def no_path_without_version(bot: Bot) -> None:
         bot.check(await bot.send("GET", target), 404, "Not found")
 
 
-@versioning.states("The segment is excluded from the path in the signed message.")
-async def version_is_not_signed(bot: Bot) -> None:
-    headers = bot.signing_headers("GET", "/symbols/list")
-    assert (await bot.send("GET", f"{PREFIX}/symbols/list", headers=headers)).status == 200
+versioning.repeats("The segment is excluded from the path in the signed message.", prefix_is_not_signed)

@@ -3,7 +3,11 @@
 import json
 from typing import Any
 
-from sandbox.client import BUY, PREFIX, Bot
+from sandbox.client import PREFIX, Bot
+from sandbox.statements.endpoints import update_whitelist
+from sandbox.statements.service import revoking_all_needs_a_passkey
+from sandbox.statements.sessions import late_session_no_entry, no_session_no_entry, wrong_session_no_entry
+from sandbox.statements.signing import five_seconds_whatever_the_window, key_must_exist, prefix_is_not_signed
 from sandbox.statements.table import Part
 
 refusals = Part("Errors: key management, authentication, rate limiting, general")
@@ -42,22 +46,13 @@ async def key_limit(bot: Bot) -> None:
     bot.check(await bot.app("POST", "/api-keys", {}), 400, "Maximum key limit reached (10 per user)")
 
 
-@refusals.states("Key management 401: missing session token.")
-async def keys_without_session(bot: Bot) -> None:
-    answer = await bot.send("POST", f"{PREFIX}/api-keys", b"{}")
-    bot.check(answer, 401, "Missing API key auth headers")
+refusals.repeats("Key management 401: missing session token.", no_session_no_entry)
 
 
-@refusals.states("Key management 401: expired session token.", session_ttl_s=1.0)
-async def keys_with_expired_session(bot: Bot) -> None:
-    bot.system.advance(1)
-    answer = await bot.session("POST", "/api-keys", {})
-    bot.check(answer, 401, "Invalid or expired session token")
+refusals.repeats("Key management 401: expired session token.", late_session_no_entry)
 
 
-@refusals.states("Key management 403: passkey step-up failed.")
-async def keys_without_passkey(bot: Bot) -> None:
-    bot.check(await bot.session("DELETE", "/api-keys/all"), 403, "Passkey step-up failed")
+refusals.repeats("Key management 403: passkey step-up failed.", revoking_all_needs_a_passkey)
 
 
 @refusals.states("Key management 403: trading handshake not completed (for `trade`), on update too.")
@@ -90,10 +85,7 @@ async def bearer_missing(bot: Bot) -> None:
     bot.check(await bot.get("/api-keys"), 401, "Missing API key auth headers")
 
 
-@refusals.states("Authentication 401: Invalid API key.")
-async def invalid_key(bot: Bot) -> None:
-    ghost = bot.using({"api_key": "nobody", "api_secret": "x"})
-    bot.check(await ghost.order(), 401, "Invalid API key")
+refusals.repeats("Authentication 401: Invalid API key.", key_must_exist)
 
 
 @refusals.states("Authentication 401: Invalid HMAC signature.")
@@ -119,10 +111,7 @@ async def timestamp_is_a_number(bot: Bot) -> None:
         assert answer.detail.startswith("Timestamp outside recv_window (5000ms)")
 
 
-@refusals.states("Authentication 401: Invalid or expired session token.")
-async def invalid_session(bot: Bot) -> None:
-    answer = await bot.send("GET", f"{PREFIX}/api-keys", headers={"Authorization": "Bearer x"})
-    bot.check(answer, 401, "Invalid or expired session token")
+refusals.repeats("Authentication 401: Invalid or expired session token.", wrong_session_no_entry)
 
 
 @refusals.states("Authentication 403: Address mismatch.")
@@ -144,17 +133,10 @@ async def lacks_trade(bot: Bot) -> None:
     bot.check(answer, 403, "API key lacks 'trade' permission")
 
 
-@refusals.states("Authentication 403: IP {client_ip} not in API key whitelist.")
-async def ip_refused(bot: Bot) -> None:
-    mine = bot.using(await bot.create(ip_whitelist=["10.0.0.0/8"]))
-    bot.check(await mine.get("/symbols/list"), 403, "IP 127.0.0.1 not in API key whitelist")
+refusals.repeats("Authentication 403: IP {client_ip} not in API key whitelist.", update_whitelist)
 
 
-@refusals.states("Invalid signature: the signed path includes the /v1/trade prefix.")
-async def digest_with_prefix(bot: Bot) -> None:
-    body = json.dumps(BUY).encode()
-    headers = bot.signing_headers("POST", f"{PREFIX}/order", body)
-    bot.check(await bot.send("POST", f"{PREFIX}/order", body, headers), 401, "Invalid HMAC signature")
+refusals.repeats("Invalid signature: the signed path includes the /v1/trade prefix.", prefix_is_not_signed)
 
 
 @refusals.states("Invalid signature: the signed timestamp is in seconds while the header's is not.")
@@ -165,11 +147,9 @@ async def digest_with_seconds(bot: Bot) -> None:
     bot.check(answer, 401, "Invalid HMAC signature")
 
 
-@refusals.states("Invalid timestamp: the client's clock is more than 5 seconds off.")
-async def clock_off(bot: Bot) -> None:
-    await bot.control("PATCH", f"keys/{bot.key.api_key}", {"recv_window_ms": 9000})
-    answer = await bot.get("/symbols/list", at_ms=bot.system.wall_ms() + 6000)
-    bot.check(answer, 401, "Invalid timestamp")
+refusals.repeats(
+    "Invalid timestamp: the client's clock is more than 5 seconds off.", five_seconds_whatever_the_window
+)
 
 
 @refusals.states("Rate limiting 429: Rate limit exceeded.", limit_kind="fixed", limit_requests=1)

@@ -1,15 +1,14 @@
 """spec.md, "Session authentication" and "Passkey step-up"."""
 
 from sandbox.client import PREFIX, Bot
+from sandbox.statements.service import listing_needs_only_a_session
 from sandbox.statements.table import Part
 
 session = Part("Session authentication")
 passkey = Part("Passkey step-up")
 
 
-@session.states("The header is `Authorization: Bearer <SESSION_TOKEN>`.")
-async def bearer_opens(bot: Bot) -> None:
-    assert (await bot.session("GET", "/api-keys")).status == 200
+session.repeats("The header is `Authorization: Bearer <SESSION_TOKEN>`.", listing_needs_only_a_session)
 
 
 @session.states("A missing session token gives 401.")

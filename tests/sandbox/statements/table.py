@@ -11,12 +11,16 @@ Case = Callable[[Bot], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of spec.md, where it stands, its case, and the options that the case starts with."""
+    """A sentence of spec.md, where it stands, its case, and the options that the case starts with.
+
+    A repetition says what another statement says; its case is that one's.
+    """
 
     part: str
     text: str
     case: Case
     settings: dict[str, Any] = field(default_factory=dict)
+    is_repetition: bool = False
 
     @property
     def name(self) -> str:
@@ -38,3 +42,7 @@ class Part:
             return case
 
         return add
+
+    def repeats(self, text: str, case: Case) -> None:
+        """Add a statement that repeats another one, whose case this is."""
+        self.statements.append(Statement(self.name, text, case, is_repetition=True))
