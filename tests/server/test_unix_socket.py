@@ -192,13 +192,6 @@ async def test_a_large_reply_whose_end_could_not_be_told_from_a_cut(upstream: Up
         assert (await station.outcomes.until(1)).conclusion == "unknown"
 
 
-async def test_bots_on_both(upstream: Upstream, path: Path) -> None:
-    async with running_station(upstream, listen={"unix": str(path)}) as station:
-        assert (await station.ask(request())).status == 200
-        async with bot_on(unix_connection(path)) as bot:
-            assert (await bot.ask(request())).status == 200
-
-
 async def test_while_draining_the_socket_is_gone_and_the_bot_on_it_served(
     upstream: Upstream, path: Path
 ) -> None:
