@@ -22,7 +22,7 @@ def refusal(raw: str) -> Refusal:
 AMBIGUOUS = {
     "dot segment": [
         *("/v1/trade/..", "/v1/trade/../wallet", "/../v1/trade/order", "/v1/trade/.", "/v1/trade/./order"),
-        *("/v1/trade/../trade/order?a=1", "/v1/trade/..?a=1"),
+        *("/v1/trade/../trade/order?a=1", "/v1/trade/..?a=1", "/v1/trade/../../../../etc/passwd"),
     ],
     "needs no escape": [
         *("/v1/trade/%2e%2e/wallet", "/v1/trade/%2E./wallet", "/v1/trade/%2e", "/%761/trade/order"),
@@ -35,26 +35,35 @@ AMBIGUOUS = {
         "/v1/trade/a%20%2Fb",
     ],
     "a ;, which": [
-        *("/v1/trade/..;/wallet", "/v1/trade/order;a=1", "/v1/trade/order?a=1;b=2"),
+        *("/v1/trade/..;/wallet", "/v1/trade/order;a=1", "/v1/trade/order?a=1;b=2", "/v1/trade;x/order"),
     ],
     "empty segment": [
-        *("//v1//trade/order", "//evil.example/v1/trade/order", "/v1/trade//order", "/v1/trade/order//"),
+        *(
+            "//v1//trade/order",
+            "///v1/trade/order",
+            "//evil.example/v1/trade/order",
+            "/v1/trade//order",
+            "/v1/trade/order//",
+        ),
     ],
     "does not allow": [
         *("/v1/trade\\order", "/v1/trade/order#part", "/v1/trade/order?a=1#part", "/v1/trade/a\x00b"),
         *("/v1/trade/a\tb", "/v1/trade/order\n", "/v1/trade/order?a=1\n", "/v1/trade/a\x7fb"),
         *("/v1/trade/a b", "/v1/trade/a?b=c d", "/v1/trade/a%", "/v1/trade/a%2", "/v1/trade/a%zz"),
         *("/v1/trade/a?b=%", "/v1/trade/a?b=%g0", "/v1/trade/%u002e", "/v1/trade/é", "/v1/trade/‥/wallet"),
-        "/v1/trade/a?b=é",
+        *("/v1/trade/a?b=é", "/v1/trade/..\\wallet", "/\\evil.com/v1/trade/order", "/v1/trade%u2215wallet"),
+        *("/v1/trade/a%+2e", "/v1/trade/100%"),
         *(f"/v1/trade/a{mark}b" for mark in '"<>|^{}`[]'),
         *(f"/v1/trade/a?b={mark}" for mark in '"<>|^{}`\\'),
     ],
     "begins with /": [
         *("\\v1\\trade\\order", "http://evil.example/v1/trade/order", "HTTPS://evil.example/"),
-        *("evil.example:443", "*", "v1/trade/order", "?a=1", ""),
+        *("evil.example:443", "*", "v1/trade/order", "?a=1", "", "http://localhost@evil.com/v1/trade/order"),
+        *("ftp://localhost/v1/trade/order", "https://[]@", "http:///v1/trade/order"),
     ],
     "control character": [
         *("/v1/trade/a%00b", "/v1/trade/a%0D%0Ab", "/v1/trade/a%1F", "/v1/trade/a%7F"),
+        *("/v1/trade/%09order", "/v1/trade/order%0d%0aX-Evil:%201"),
         *("/v1/trade/a%C2%80b", "/v1/trade/a%c2%9fb"),
     ],
     "NUL": [
@@ -62,7 +71,7 @@ AMBIGUOUS = {
     ],
     "not UTF-8": [
         *("/v1/trade/%C0%AE", "/v1/trade/%E0%80%AF", "/v1/trade/%ED%A0%80", "/v1/trade/%C3"),
-        *("/v1/trade/%C3x%A9", "/v1/trade/%FF"),
+        *("/v1/trade/%C3x%A9", "/v1/trade/%FF", "/v1/trade/..%f0%80%80%afwallet", "/v1/trade/%f4%90%80%80"),
     ],
     "longer than 8000 bytes": [
         "/v1/trade/" + "a/" * 4000,
@@ -90,7 +99,8 @@ def test_no_unreserved_character_may_be_escaped() -> None:
     "raw",
     [
         *("/", "/v1", "/v1/trade", "/v1/trade?a=1", "/v1/tradeorder", "/V1/TRADE/order", "/v1/Trade/order"),
-        *("/v2/trade/order", "/x/v1/trade/order", "/metrics?next=/v1/trade/order"),
+        *("/v2/trade/order", "/x/v1/trade/order", "/metrics?next=/v1/trade/order", "/v1/trade./order"),
+        *("/v1/trade%20/order", "/_sandbox/journal", "/-/reload", "/v1/wallet/withdraw"),
     ],
 )
 def test_other_paths_are_outside(raw: str) -> None:

@@ -145,6 +145,7 @@ def head_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = 
     return None
 
 
+GATEWAY = "http://127.0.0.1:8787"
 HEADS: dict[str | None, list[Fields]] = {
     None: [
         *({}, {"Host": "127.0.0.1:8787"}, {"Referer": "CCXT"}, {"Referer": "my bot 1.0"}),
@@ -154,12 +155,21 @@ HEADS: dict[str | None, list[Fields]] = {
         {"Idempotency-Key": "k"},
     ],
     "host_refused": [
-        *({"Host": ""}, {"Host": "evil.example"}, {"Host": "evil.example:8787"}),
-        {"Host": "localhost.evil.example"},
+        {"Host": host}
+        for host in (
+            *("", "evil.com", "evil.com:8787", "localhost.evil.com", "evil-localhost", "localhost."),
+            *(".localhost", "localhost@evil.com", "localhost:80@evil.com", "localhost, evil.com"),
+            *("localhost evil.com", "localhost:http", "localhost:", "localhost:123456", "localhost:80:80"),
+            *("[localhost]", "localhost]", "[127.0.0.1", "http://localhost", "localhost/v1", "localhost?a"),
+            *("127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]"),
+            *("127.0.0.1.nip.io", "local%68ost", "localh\xf6st"),
+        )
     ],
     "browser_refused": [
-        *({"Origin": "null"}, {"Referer": ""}, {"Referer": "https://a.example/"}),
-        *({"Referer": "about:blank"}, {"Referer": "/page"}, {"Sec-Fetch-Site": "none"}),
+        *({"Origin": "null"}, {"Origin": ""}, {"Origin": GATEWAY}, {"Referer": ""}),
+        *({"Referer": "https://a.example/"}, {"Referer": f"{GATEWAY}/"}),
+        *({"Referer": "about:blank"}, {"Referer": "/page"}),
+        *({"Sec-Fetch-Site": value} for value in ("none", "same-origin", "cross-site")),
         *({"sec.fetch+site": "none"}, {"sec_fetch_site": "none"}),
     ],
     "upgrade_refused": [
@@ -177,6 +187,8 @@ HEADS: dict[str | None, list[Fields]] = {
         *({"Transfer-Encoding": "chunked, chunked"}, {"Transfer-Encoding": ", chunked"}),
         *({"Transfer-Encoding": "chunked,"}, {"Transfer-Encoding": "xchunked"}),
         *({"Transfer-Encoding": "chunked;a=b"}, {"Transfer-Encoding": '"chunked"'}),
+        *({"Transfer-Encoding": "identity"}, {"Transfer-Encoding": "chunked, identity"}),
+        *({"Content-Length": "2.0"}, {"Content-Length": "two"}),
         *({"Transfer-Encoding": ""}, {"Content-Length": "9" * 5000}, {"Content-Length": "+5"}),
         *({"Content-Length": "-5"}, {"Content-Length": "5, 5"}, {"Content-Length": "0x5"}),
         *({"Content-Length": "\xb2"}, {"idempotency_key": "a b"}),
@@ -213,9 +225,6 @@ def test_other_versions_do_not(version: tuple[int, int]) -> None:
     assert head_reason({}, "GET", version) == "bad_request"
 
 
-GATEWAY = "http://127.0.0.1:8787"
-
-
 @pytest.mark.parametrize(
     ("method", "exchange", "slug", "told"),
     [
@@ -244,7 +253,9 @@ def test_a_client_that_takes_the_gateway_for_a_proxy_is_told_what_to_write(
     assert refusal.phrase == f"Not a proxy: set the base URL to {GATEWAY}"
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "GETT", ""])
+@pytest.mark.parametrize(
+    "method", ["OPTIONS", "TRACE", "CONNECT", "PROPFIND", "PURGE", "M-SEARCH", "get", "GETT", ""]
+)
 def test_other_methods_do_not(method: str) -> None:
     assert head_reason({}, method) == "method_refused"
 

@@ -14,16 +14,11 @@ _FRAMED = {
     "two equal lengths": post(b"Content-Length: 2", b"Content-Length: 2", body=b"{}"),
     "two lengths": post(b"Content-Length: 2", b"content-length: 9", body=b"{}"),
     "list of lengths": post(b"Content-Length: 2, 2", body=b"{}"),
-    "signed length": post(b"Content-Length: +2", body=b"{}"),
-    "negative length": post(b"Content-Length: -2", body=b"{}"),
-    "hexadecimal length": post(b"Content-Length: 0x2", body=b"{}"),
-    "length with a fraction": post(b"Content-Length: 2.0", body=b"{}"),
     "length with a space": post(b"Content-Length: 1 2", body=b"{}" * 6),
     "length with an underscore": post(b"Content-Length: 1_0", body=b"{}" * 5),
     "length in other digits": post(b"Content-Length: \xd9\xa2", body=b"{}"),
     "length of 2^64 + 2": post(b"Content-Length: 18446744073709551618", body=b"{}"),
     "empty length": post(b"Content-Length:"),
-    "length in words": post(b"Content-Length: two", body=b"{}"),
     "length spelled with _": post(b"Content_Length: 2"),
     "coding spelled with _": post(b"Transfer_Encoding: chunked"),
     "length spelled with a dot": post(b"Content.Length: 2"),
@@ -41,23 +36,12 @@ _FRAMED = {
     "folded coding": post(b"Transfer-Encoding:", b" chunked", body=b"0\r\n\r\n"),
     "vertical tab before chunked": post(b"Transfer-Encoding: \x0bchunked", body=b"0\r\n\r\n"),
     "NUL after chunked": post(b"Transfer-Encoding: chunked\0", body=b"0\r\n\r\n"),
-    "identity": post(b"Transfer-Encoding: identity"),
-    "gzip alone": post(b"Transfer-Encoding: gzip"),
-    "no coding": post(b"Transfer-Encoding:"),
-    "chunked, then gzip": post(b"Transfer-Encoding: chunked, gzip", body=b"0\r\n\r\n"),
-    "chunked, then identity": post(b"Transfer-Encoding: chunked, identity", body=b"0\r\n\r\n"),
-    "chunked, chunked": post(b"Transfer-Encoding: chunked, chunked", body=b"0\r\n\r\n"),
     "chunked on two lines": post(
         b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n"
     ),
     "gzip and chunked on two lines": post(
         b"Transfer-Encoding: gzip", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n"
     ),
-    "nothing, chunked": post(b"Transfer-Encoding: , chunked", body=b"0\r\n\r\n"),
-    "chunked, nothing": post(b"Transfer-Encoding: chunked,", body=b"0\r\n\r\n"),
-    "xchunked": post(b"Transfer-Encoding: xchunked", body=b"0\r\n\r\n"),
-    "chunked in quotes": post(b'Transfer-Encoding: "chunked"', body=b"0\r\n\r\n"),
-    "chunked with a parameter": post(b"Transfer-Encoding: chunked;a=b", body=b"0\r\n\r\n"),
     "chunked with a NUL byte of UTF-16": post(b"Transfer-Encoding: c\0hunked", body=b"0\r\n\r\n"),
 }
 
@@ -92,7 +76,7 @@ _TOO_LARGE = {
     "2000 trailers": b"2\r\n{}\r\n0\r\n" + b"X-A: 1\r\n" * 2000 + b"\r\n",
 }
 
-_UNKNOWN = ("gzip, chunked", "identity, chunked", "deflate , Chunked", "br,gzip,\tchunked", "x-own, chunked")
+_UNKNOWN = ("gzip, chunked", "x-own, chunked")
 
 CASES = (
     {f"framing: {name}": Bad(raw, 400, "bad_request") for name, raw in _FRAMED.items()}

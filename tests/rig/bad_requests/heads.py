@@ -81,52 +81,20 @@ _LINES = {
 
 _HOSTS = {
     "evil.com": b"evil.com",
-    "our port": b"evil.com:8787",
     "empty": b"",
     "name that begins like ours": b"localhost.evil.com",
-    "name that ends like ours": b"evil-localhost",
-    "dot at the end": b"localhost.",
-    "dot first": b".localhost",
-    "user": b"localhost@evil.com",
     "user and port": b"localhost:80@evil.com",
-    "list": b"localhost, evil.com",
-    "two names": b"localhost evil.com",
-    "port in letters": b"localhost:http",
-    "empty port": b"localhost:",
-    "port of six digits": b"localhost:123456",
-    "two ports": b"localhost:80:80",
-    "brackets": b"[localhost]",
-    "half a bracket": b"localhost]",
-    "other half": b"[127.0.0.1",
-    "scheme": b"http://localhost",
-    "path": b"localhost/v1",
-    "query": b"localhost?a",
-    "short address": b"127.1",
-    "decimal address": b"2130706433",
-    "hexadecimal address": b"0x7f000001",
-    "octal address": b"0177.0.0.1",
-    "wildcard address": b"0.0.0.0",
-    "IPv6 that maps ours": b"[::ffff:127.0.0.1]",
     "rebinding name": b"127.0.0.1.nip.io",
-    "escaped": b"local%68ost",
-    "Latin-1": b"localh\xf6st",
 }
 
 _BROWSERS = {
-    "Origin": b"Origin: https://evil.com",
     "Origin of ours": b"Origin: http://localhost:8787",
-    "Origin null": b"Origin: null",
-    "empty Origin": b"Origin:",
     "Referer": b"Referer: https://evil.com/page",
-    "Referer of ours": b"referer: http://127.0.0.1:8787/",
-    "Sec-Fetch-Site cross-site": b"Sec-Fetch-Site: cross-site",
-    "Sec-Fetch-Site same-origin": b"Sec-Fetch-Site: same-origin",
     "Sec-Fetch-Site none": b"sec-fetch-site: none",
-    "Sec_Fetch_Site": b"Sec_Fetch_Site: none",
     "Sec.Fetch!Site": b"Sec.Fetch!Site: none",
 }
 
-_METHODS = (b"OPTIONS", b"TRACE", b"PROPFIND", b"MKCOL", b"LINK", b"PURGE", b"SEARCH", b"M-SEARCH", b"REPORT")
+_METHODS = (b"OPTIONS", b"TRACE", b"M-SEARCH")
 
 _OTHERS = {
     "preflight": Bad(
