@@ -9,7 +9,7 @@ import pytest
 
 from rig.acts import pour
 from rig.bot import Reply, met, request
-from rig.key_reads import PAUSE_S, pause
+from rig.key_reads import hold
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
@@ -43,11 +43,12 @@ def waiting(station: Station) -> int:
 
 
 async def asked(station: Station, *messages: bytes) -> list["asyncio.Task[Reply]"]:
-    """Send each by a bot of its own, and return once all of them wait."""
-    asks = []
+    """Send each by a bot of its own, and let them go once all of them wait."""
+    let_go, asks = hold(station, "main", "other"), []
     for message in messages:
         asks.append(asyncio.create_task(station.ask(message)))
         await station.until(lambda: waiting(station) == len(asks))
+    let_go()
     return asks
 
 
@@ -58,7 +59,6 @@ def ids(*replies: Reply) -> list[str | None]:
 async def test_reads_that_wait_and_are_alike_go_as_one(upstream: Upstream) -> None:
     upstream.otherwise = say(reply(b"200 OK", b'{"positions":[]}'))
     async with shared_station(upstream) as station:
-        pause(station)
         first, *others = await asyncio.gather(
             *await asked(
                 station,
@@ -91,7 +91,6 @@ DIFFERENT = {
 @pytest.mark.parametrize("other", DIFFERENT.values(), ids=DIFFERENT)
 async def test_reads_that_differ_are_sent_each(upstream: Upstream, other: bytes) -> None:
     async with shared_station(upstream) as station:
-        pause(station, "main", "other")
         first, second = await asked(station, read("one"), other)
         await upstream.until_received(2)
         assert (await first).attempts == 1
@@ -104,7 +103,6 @@ async def test_orders_are_never_shared(upstream: Upstream) -> None:
         b"POST", b"/v1/trade/order", b"Authorization: Bearer token-of-one", body=b'{"symbol":"BTC"}'
     )
     async with shared_station(upstream) as station:
-        pause(station)
         for answer in await asyncio.gather(*await asked(station, order, order)):
             assert met(answer) == (200, "done", None, 1)
     assert len(upstream.received) == 2
@@ -121,7 +119,6 @@ async def test_a_read_that_others_wait_for_is_finished_also_when_its_bot_hangs_u
     go = asyncio.Event()
     upstream.answers.append(hold_until(go, say(reply(b"200 OK", b"{}"))))
     async with shared_station(upstream) as station:
-        pause(station)
         first, second = await asked(station, read("one"), read("two"))
         await upstream.until_received(1)
         first.cancel()
@@ -134,7 +131,6 @@ async def test_a_read_that_others_wait_for_is_finished_also_when_its_bot_hangs_u
 async def test_after_a_refusal_for_the_limit_they_wait_once_more_and_go_as_one(upstream: Upstream) -> None:
     upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")))
     async with shared_station(upstream) as station:
-        pause(station)
         one, two = await asyncio.gather(*await asked(station, read("one"), read("two")))
     assert sorted((one.status, two.status)) == [200, 200]
     assert len(upstream.received) == 2
@@ -144,7 +140,6 @@ async def test_after_a_refusal_for_the_limit_they_wait_once_more_and_go_as_one(u
 async def test_a_refusal_that_is_not_sent_again_is_that_of_all(upstream: Upstream) -> None:
     upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")))
     async with shared_station(upstream, limits={"replay_429": "none"}) as station:
-        pause(station)
         replies = await asyncio.gather(*await asked(station, read("one"), read("two")))
     assert [one.status for one in replies] == [429, 429]
     assert len(upstream.received) == 1
@@ -153,7 +148,6 @@ async def test_a_refusal_that_is_not_sent_again_is_that_of_all(upstream: Upstrea
 async def test_a_lost_reply_is_lost_for_all_and_they_try_again_as_one(upstream: Upstream) -> None:
     upstream.answers.append(say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
     async with shared_station(upstream) as station:
-        pause(station)
         replies = await asyncio.gather(*await asked(station, read("one"), read("two")))
     assert [one.status for one in replies] == [200, 200]
     assert 2 <= len(upstream.received) <= 3
@@ -162,7 +156,6 @@ async def test_a_lost_reply_is_lost_for_all_and_they_try_again_as_one(upstream: 
 async def test_a_reply_too_large_to_be_held_goes_to_one_and_the_others_are_sent(upstream: Upstream) -> None:
     upstream.otherwise = pour(1_000_000)
     async with shared_station(upstream) as station:
-        pause(station)
         replies = await asyncio.gather(*await asked(station, read("one"), read("two"), read("two")))
     assert [met(one) for one in replies] == [(200, "done", None, 1)] * 3
     assert {len(one.body) for one in replies} == {1_000_000}
@@ -173,8 +166,7 @@ async def test_a_deadline_is_kept_also_by_one_that_goes_along(upstream: Upstream
     go = asyncio.Event()
     upstream.answers.append(hold_until(go, say(reply(b"200 OK", b"{}"))))
     async with shared_station(upstream) as station:
-        pause(station)
-        hasty = b"X-Gateway-Deadline-Ms: %d" % (PAUSE_S * 1000 + 400)
+        hasty = b"X-Gateway-Deadline-Ms: 400"
         first, second = await asked(station, read("one"), read("two", hasty))
         assert met(await second) == (504, "not_sent", "upstream_timeout", 0)
         go.set()
@@ -186,8 +178,7 @@ async def test_the_short_deadline_of_one_is_not_that_of_the_others(upstream: Ups
     never = asyncio.Event()
     upstream.answers.append(hold_until(never, say(b"")))
     async with shared_station(upstream) as station:
-        pause(station)
-        hasty = b"X-Gateway-Deadline-Ms: %d" % (PAUSE_S * 1000 + 400)
+        hasty = b"X-Gateway-Deadline-Ms: 400"
         first, second = await asked(station, read("one", hasty), read("two"))
         assert met(await first) == (504, "unknown", "upstream_timeout", 1)
         assert met(await second) == (200, "done", None, 1)
@@ -257,11 +248,13 @@ async def test_a_reload_forgets_what_was_kept(upstream: Upstream) -> None:
 async def test_reads_from_before_and_after_a_reload_are_sent_each(upstream: Upstream) -> None:
     """Rights may have changed with it."""
     async with shared_station(upstream) as station:
-        pause(station)
-        (before,) = await asked(station, read("one"))
+        let_go = hold(station)
+        before = asyncio.create_task(station.ask(read("one")))
+        await station.until(lambda: waiting(station) == 1)
         await station.gateway.reloader.reload("the test")
         after = asyncio.create_task(station.ask(read("two")))
         await station.until(lambda: waiting(station) == 2)
+        let_go()
         assert [met(await one)[3] for one in (before, after)] == [1, 1]
     assert upstream.receipts(TARGET) == 2
 
@@ -269,7 +262,6 @@ async def test_reads_from_before_and_after_a_reload_are_sent_each(upstream: Upst
 async def test_each_has_a_failure_under_its_own_id(upstream: Upstream) -> None:
     upstream.otherwise = say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
     async with shared_station(upstream) as station:
-        pause(station)
         names = [b"first", b"second", b"third"]
         replies = await asyncio.gather(
             *await asked(station, *(read("one", b"X-Gateway-Request-Id: " + name) for name in names))
@@ -277,7 +269,7 @@ async def test_each_has_a_failure_under_its_own_id(upstream: Upstream) -> None:
     assert [met(one)[:3] for one in replies] == [(502, "unknown", "upstream_broken")] * 3
     assert [one.text("X-Gateway-Request-Id") for one in replies] == [name.decode() for name in names]
     assert [one.document()["request_id"] for one in replies] == [name.decode() for name in names]
-    assert all(int(one.text("X-Gateway-Queue-Ms") or "0") >= PAUSE_S * 900 for one in replies)
+    assert all(int(one.text("X-Gateway-Queue-Ms") or "0") > 0 for one in replies)
     assert sum(one.attempts for one in replies) == upstream.receipts(TARGET)
 
 
@@ -295,7 +287,7 @@ async def test_a_read_whose_bot_hangs_up_unsent_takes_none_of_those_with_it_alon
 
 async def test_a_read_that_is_refused_unsent_takes_none_of_those_with_it_along(upstream: Upstream) -> None:
     async with one_connection_in_use(upstream) as (station, go):
-        hasty = b"X-Gateway-Deadline-Ms: %d" % (PAUSE_S * 1000 + 400)
+        hasty = b"X-Gateway-Deadline-Ms: 400"
         first, second = await asked(station, read("one", hasty), read("two"))
         assert met(await first) == (503, "not_sent", "queue_full", 0)
         assert ids(await first) == [None]
@@ -306,12 +298,11 @@ async def test_a_read_that_is_refused_unsent_takes_none_of_those_with_it_along(u
 
 @asynccontextmanager
 async def one_connection_in_use(upstream: Upstream) -> AsyncIterator[tuple[Station, asyncio.Event]]:
-    """Pause a key while a read by another one holds the only connection until the event."""
+    """Let a read by another key hold the only connection until the event."""
     go = asyncio.Event()
     upstream.answers.append(hold_until(go, say(reply(b"200 OK", b"{}"))))
     async with shared_station(upstream, upstream={"max_connections": 1}) as station:
         holding = asyncio.create_task(station.ask(read("one", b"X-Gateway-Key: other", target=SYMBOLS)))
         await upstream.until_received(1)
-        pause(station)
         yield station, go
         assert (await holding).status == 200

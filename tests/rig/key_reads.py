@@ -1,7 +1,9 @@
-"""The care of a key in no real time, and a key that pauses."""
+"""The care of a key in no real time, and a key whose requests wait."""
 
 import asyncio
 import math
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -39,14 +41,26 @@ async def look_after(station: Station, seconds: int, alias: str = "main") -> Non
         await care.run()
 
 
-PAUSE_S = 1.0
+def hold(station: Station, *keys: str) -> Callable[[], None]:
+    """Hold back all that comes for these keys; return what lets them go on.
 
-
-def pause(station: Station, *keys: str) -> None:
-    """Let the exchange refuse something of these keys for its limit, so that what comes now has to wait."""
+    As after a pause: one goes alone, and the others wait until it is answered.
+    """
+    ends = []
     for key in keys or ("main",):
-        permit = station.gateway.generation.exchange.live_keys[key].scheduler.pass_at_once(
-            Claim("earlier", "earlier", Lane.READ, math.inf), System.now()
-        )
-        assert permit is not None
-        permit.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), System.now())
+        scheduler = station.gateway.generation.exchange.live_keys[key].scheduler
+        for reply in (LimitReply(Fate.LIMITED, 0.0, 0.0), LimitReply(Fate.ACCEPTED)):
+            now = max(System.now(), scheduler.paused_until)
+            permit = scheduler.pass_at_once(Claim("earlier", "earlier", Lane.READ, math.inf), now)
+            assert permit is not None
+            permit.goes(now)
+            if reply.fate is Fate.LIMITED:
+                permit.answered(reply, now)
+            else:
+                ends.append(partial(permit.answered, reply, now))
+
+    def let_go() -> None:
+        for end in ends:
+            end()
+
+    return let_go
