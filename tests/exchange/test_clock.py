@@ -55,7 +55,7 @@ exchanges = st.one_of(
 servers = st.builds(
     Server,
     st.floats(EPOCH - 1e6, EPOCH + 1e6),
-    st.floats(-90e-6, 90e-6) | st.sampled_from((-90e-6, 90e-6)),
+    st.floats(-DRIFT, DRIFT) | st.sampled_from((-DRIFT, DRIFT)),
     st.sampled_from((1e-6, 1e-3, 1.0)),
 )
 

@@ -1,6 +1,5 @@
 """Upstreams that close idle connections, and what that must not do to orders: leave in doubt, or double."""
 
-import asyncio
 import select
 import socket
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ import pytest
 from rig.bot import met, request, told
 from rig.station import Station, running_station, watch_signing
 from rig.tls import Authority
-from rig.upstream import Upstream, Wire, running_upstream, say, say_and_close
+from rig.upstream import Upstream, running_upstream, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.machine.system import System
 
@@ -148,25 +147,6 @@ async def test_a_connection_that_the_exchange_will_close_takes_no_order(
     assert len({one.connection for one in upstream.received}) == (1 if is_kept else 3)
 
 
-async def test_an_idle_connection_is_closed_before_the_exchange_does(upstream: Upstream) -> None:
-    """An announced second ends here after nine tenths of it, less the way there and back."""
-    gone = asyncio.Event()
-
-    async def answer_and_wait(wire: Wire) -> None:
-        await wire.write(reply(b"200 OK", b"{}", b"Keep-Alive: timeout=1"))
-        loop = asyncio.get_running_loop()
-        since = loop.time()
-        await wire.peer_gone()
-        assert loop.time() - since < 1.0
-        gone.set()
-
-    upstream.otherwise = answer_and_wait
-    async with running_station(upstream, upstream={"warm": False}) as station:
-        assert told(await station.ask(ORDER)) == (200, "done", None)
-        async with asyncio.timeout(30):
-            await gone.wait()
-
-
 # What is learned where nothing is announced.
 
 FAILS_S = 10.0
@@ -193,28 +173,6 @@ async def test_after_an_order_was_lost_none_goes_on_a_connection_as_old(upstream
             assert told(await station.ask(ORDER)) == (200, "done", None)
             let_grow_old(station, FAILS_S)
     assert len({one.connection for one in upstream.received[1:]}) == 3
-
-
-async def test_a_young_connection_goes_on_taking_orders(upstream: Upstream) -> None:
-    async with running_station(upstream, upstream={"warm": False}) as station:
-        await lose_one(station)
-        orders = [await station.ask(ORDER) for _ in range(4)]
-        assert {told(one) for one in orders} == {(200, "done", None)}
-    assert len({one.connection for one in upstream.received[1:]}) < 4
-
-
-async def test_reads_go_on_the_old_connections_and_show_that_they_live(upstream: Upstream) -> None:
-    """A hundred in a row that are answered prove that the one that was lost had another cause."""
-    async with running_station(upstream, upstream={"warm": False}) as station:
-        await lose_one(station)
-        await station.ask(ORDER)
-        connection = upstream.received[-1].connection
-        for _ in range(100):
-            let_grow_old(station, 1.1 * FAILS_S)
-            assert told(await station.ask(READ)) == (200, "done", None)
-        let_grow_old(station, 1.1 * FAILS_S)
-        await station.ask(ORDER)
-    assert {one.connection for one in upstream.received[-101:]} == {connection}
 
 
 async def test_an_exchange_that_closes_behind_each_reply_gets_each_order_on_a_new_connection(

@@ -13,17 +13,11 @@ from structlog.testing import capture_logs
 from yarl import URL
 
 from rig.bot import request
-from rig.history import check_history
-from rig.station import API_KEY, SECRET, Station, running_station
-from rig.upstream import Act, Upstream, running_upstream, say, say_and_close, say_and_reset
-from rig.wire import OK, reply
+from rig.station import Station, running_station
+from rig.upstream import Act, Upstream, running_upstream, say
+from rig.wire import reply
 
 TARGET = b"/v1/trade/order/1"
-BROKEN = {
-    "closed": say_and_close(),
-    "reset": say_and_reset(),
-    "half a header": say_and_close(b"HTTP/1.1 200 OK\r\nContent-"),
-}
 
 
 def url_of(upstream: Upstream, host: str = "127.0.0.1") -> URL:
@@ -31,38 +25,6 @@ def url_of(upstream: Upstream, host: str = "127.0.0.1") -> URL:
 
 
 # Resends.
-
-
-@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
-@pytest.mark.parametrize("method", [b"POST", b"PUT", b"PATCH", b"DELETE"], ids=bytes.decode)
-@pytest.mark.parametrize("is_fresh", [True, False], ids=["fresh connection", "used connection"])
-async def test_an_order_is_received_once(
-    station: Station, fault: Act, method: bytes, *, is_fresh: bool
-) -> None:
-    upstream = station.upstream
-    if is_fresh:
-        upstream.answers.append(say_and_close(reply(b"200 OK", b"", b"Connection: close")))
-        await station.ask(request())
-    upstream.answers.extend([fault, say(OK)])
-    answer = await station.ask(request(method, TARGET, body=b"{}"))
-    assert (answer.status, answer.outcome, answer.attempts) == (502, "unknown", 1)
-    assert upstream.receipts(TARGET) == 1
-
-
-@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
-@pytest.mark.parametrize("method", [b"GET", b"HEAD"], ids=bytes.decode)
-async def test_a_read_is_sent_again_by_the_gateways_own_decision(
-    station: Station, fault: Act, method: bytes
-) -> None:
-    upstream = station.upstream
-    upstream.answers.append(fault)
-    answer = await station.ask(request(method, TARGET))
-    assert (answer.status, answer.outcome, answer.attempts) == (200, "done", 2)
-    assert (await station.outcomes.until(1)).resends == ("lost",)
-    check_history(upstream.received, SECRET, API_KEY)
-    stamps = [int(item.head.value(b"X-SERVICE-TIMESTAMP") or 0) for item in upstream.received]
-    assert len(stamps) == 2
-    assert stamps[0] < stamps[1]
 
 
 # Redirects.

@@ -49,7 +49,7 @@ async def test_a_fault_of_ours_with_a_reply_makes_room_for_another_connection(
 @pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "connected"])
 async def test_a_connection_that_is_held_does_not_rest(*, is_taken: bool) -> None:
     """The journal may take longer than a connection may lie idle."""
-    async with running_server() as server, connections_to(server.port, keep_alive_s=0.5) as upstream:
+    async with running_server() as server, connections_to(server.port, keep_alive_s=0.1) as upstream:
         held, other = await connected(upstream), await connected(upstream)
         held.release()
         assert held is (upstream.take(Lane.ORDER) if is_taken else await connected(upstream))

@@ -10,11 +10,9 @@ from unittest.mock import patch
 import pytest
 
 from rig.acts import say_and_close
-from rig.bot import request
 from rig.connections import ask, connections_to, port_of
-from rig.station import Station
 from rig.tls import Authority
-from rig.upstream import running_upstream, say
+from rig.upstream import running_upstream
 from rig.wire import PATIENCE_S, chunked, let_pass
 from sealgate.exchange.connection import UpstreamConnection
 from sealgate.exchange.destination import Destination
@@ -143,25 +141,3 @@ async def test_a_reply_that_is_not_taken_is_told_with_its_cause(said: bytes, wor
     async with running_upstream() as server, connections_to(server.port) as upstream:
         server.answers.append(say_and_close(said))
         assert await ask(upstream) == Failure(FailureKind.LOST, words)
-
-
-HELD = b"x" * 10
-STREAMED = b"x" * 1_000_000
-
-
-@pytest.mark.parametrize("zeros", [1, 20, 5000])
-@pytest.mark.parametrize("body", [b"", HELD, STREAMED], ids=["none", "held", "streamed"])
-async def test_leading_zeros_do_not_count(station: Station, body: bytes, zeros: int) -> None:
-    length = b"0" * zeros + (b"%d" % len(body) if body else b"")
-    station.upstream.answers.append(say(b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n%b" % (length, body)))
-    answer = await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
-    assert (answer.status, answer.outcome, answer.body) == (200, "done", body)
-    assert int(answer.text("Content-Length") or "none") == len(body)
-    assert (await station.ask(request())).status == 200
-
-
-@pytest.mark.parametrize("length", [b"1" + b"0" * 18, b"0" + b"1" * 19], ids=["with zeros", "behind a zero"])
-async def test_a_length_of_nineteen_digits_is_none(station: Station, length: bytes) -> None:
-    station.upstream.answers.append(say(b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n" % length))
-    answer = await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
-    assert (answer.status, answer.outcome, answer.reason) == (502, "unknown", "upstream_broken")

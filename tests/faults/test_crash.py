@@ -16,7 +16,7 @@ from rig.upstream import Received, Upstream, running_upstream
 from rig.wire import OK, CutError, reply
 from sealgate.orders.journal.file import connect
 
-KILLS, BOTS = 20, 8
+KILLS, BOTS = 10, 8
 RECEIPTS = 40  # in each life, before it is killed
 TARGET = b"/v1/trade/order/"
 SETTLED = {"done", "refused", "not_sent"}
@@ -113,8 +113,8 @@ async def upstream() -> AsyncIterator[Upstream]:
         yield running
 
 
-async def test_killed_twenty_times_it_loses_no_order(upstream: Upstream, tmp_path: Path) -> None:
-    """Twenty lives; then every key that was ever used is asked for again."""
+async def test_killed_ten_times_it_loses_no_order(upstream: Upstream, tmp_path: Path) -> None:
+    """Ten lives; then every key that was ever used is asked for again."""
     journal = tmp_path / "journal.db"
     async with after_the_lives(tmp_path, upstream) as (settings, told):
         receipts = {id_of(received) for received in upstream.received}

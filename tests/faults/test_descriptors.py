@@ -135,13 +135,13 @@ async def test_idle_connections_to_the_admin_address_take_none_of_the_bots(
     upstream: Upstream, tmp_path: Path, start: Sequence[str]
 ) -> None:
     """One line of the log says so; and they are closed in time, so that its own readers come in again."""
-    settings = environ(upstream.base_url, UPSTREAM__MAX_CONNECTIONS="8", LISTEN__HEAD_TIMEOUT="2")
+    settings = environ(upstream.base_url, UPSTREAM__MAX_CONNECTIONS="8", LISTEN__HEAD_TIMEOUT="1")
     async with (
         running_served(settings, tmp_path, limited(start)) as served,
         contextlib.AsyncExitStack() as stack,
     ):
         with contextlib.ExitStack() as idle:
-            for number in range(200):
+            for number in range(100):
                 half = b"GET /metrics HTTP/1.1\r\n" if number % 2 else b""
                 idle.enter_context(deaf_bot(address_of(served.admin), half))
             connected = await connect(served, CONNECTED, stack)

@@ -26,7 +26,7 @@ from sealgate.orders.journal.file import connect
 
 METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET")
 TARGET = b"/v1/trade/order/"
-BOTS, ORDERS_EACH = 8, 43  # six runs have more than 2,000
+BOTS, ORDERS_EACH = 16, 22  # six runs have more than 2,000
 SETTINGS: Mapping[str, Any] = {
     "upstream": {"total_timeout": 0.25, "connect_timeout": 0.1},
     "limits": {

@@ -281,12 +281,22 @@ def expecting() -> ReplyParser:
     return parser
 
 
+@pytest.mark.parametrize("length", [b"1" + b"0" * 18, b"0" + b"1" * 19], ids=["zeros", "a zero first"])
 @pytest.mark.parametrize("parser", [RequestParser, expecting], ids=["request", "reply"])
-def test_a_length_of_nineteen_digits_is_malformed_and_its_sender_is_told_of_its_own(parser: Any) -> None:
+def test_a_length_of_nineteen_digits_is_malformed_and_its_sender_is_told_of_its_own(
+    parser: Any, length: bytes
+) -> None:
     start = b"POST / HTTP/1.1\r\nHost: a" if parser is RequestParser else b"HTTP/1.1 200 OK"
-    (event,) = parser().feed(start + b"\r\nContent-Length: 1000000000000000000\r\n\r\n")
+    (event,) = parser().feed(start + b"\r\nContent-Length: %b\r\n\r\n" % length)
     assert isinstance(event, Malformed)
     assert ("reply" in event.detail) == (parser is not RequestParser)
+
+
+@pytest.mark.parametrize("zeros", [1, 20, 5000])
+@pytest.mark.parametrize("size", [0, 10, 1_000_000])
+def test_zeros_before_a_length_do_not_count(size: int, zeros: int) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %b%d\r\n\r\n" % (b"0" * zeros, size)
+    assert reply(head + b"x" * size)[1:] == [*([("body", b"x" * size)] if size else []), END]
 
 
 def test_a_reply_may_have_many_and_large_fields() -> None:

@@ -47,13 +47,6 @@ def test_a_head_is_looked_up_only_where_a_message_begins() -> None:
     assert parser.find(memory, WHOLE) is None
 
 
-def test_an_offer_of_another_protocol_is_ignored_and_the_next_request_read() -> None:
-    parser = RequestParser()
-    offer = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-    heads = [event for event in parser.feed(offer + WHOLE) if isinstance(event, RequestHead)]
-    assert len(heads) == 2
-
-
 @pytest.mark.parametrize(
     ("target", "detail"),
     [

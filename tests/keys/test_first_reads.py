@@ -2,17 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from rig.bot import request
 from rig.key_reads import look_after
 from rig.station import ENVIRON, KEY, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
 
-READ = request()
 PROBE = b"/v1/trade/symbols/list"
-SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
 INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
 
 
@@ -31,29 +27,6 @@ async def test_each_key_is_tried_unless_a_bot_has_had_it_accepted(upstream: Upst
             await look_after(station, 5, alias)
         assert [key.is_active for key in station.gateway.status().keys] == [True, False]
         assert b"ak-public-2" in upstream.received[1].raw
-    assert len(upstream.received) == 2
-
-
-@pytest.mark.parametrize("line", [b"404 Not Found", b"503 Service Unavailable"])
-async def test_a_reply_that_may_come_before_the_signature_was_looked_at_leaves_it_to_be_tried(
-    upstream: Upstream, line: bytes
-) -> None:
-    order = request(b"POST", b"/v1/trade/order", body=b"{}")
-    async with running_station(upstream, tries_keys=True) as station:
-        upstream.answers.append(say(reply(line, b"{}")))
-        assert (await station.ask(order)).status == int(line[:3])
-        upstream.otherwise = say(SIGNATURE)
-        await look_after(station, 10)
-        assert upstream.received[1].target == PROBE
-        assert station.gateway.status().keys[0].trouble == "the exchange refused its last signature"
-    assert len(upstream.received) == 2
-
-
-async def test_a_key_that_is_accepted_after_a_refusal_is_not_tried(upstream: Upstream) -> None:
-    async with running_station(upstream, tries_keys=True) as station:
-        upstream.answers.append(say(SIGNATURE))
-        assert [(await station.ask(READ)).status for _ in range(2)] == [401, 200]
-        await look_after(station, 10)
     assert len(upstream.received) == 2
 
 

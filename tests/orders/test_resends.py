@@ -109,12 +109,6 @@ def test_only_without_a_connection_nothing_was_sent(fate: FailureKind) -> None:
     assert Failure(fate, "").is_unsent is (verdict.conclusion is NOT_SENT)
 
 
-@pytest.mark.parametrize("fate", FailureKind)
-def test_a_failure_for_time_says_nothing_of_a_request_that_has_more_of_it(fate: FailureKind) -> None:
-    is_for_time = fate in {FailureKind.FULL, FailureKind.CONNECT_TIMEOUT, FailureKind.LATE}
-    assert Failure(fate, "").is_for_time is is_for_time
-
-
 def test_what_fails_three_times_in_a_row_is_down() -> None:
     verdicts = [failed(FailureKind.UNREACHABLE, is_read=False, resends=resends) for resends in range(4)]
     assert [type(verdict) for verdict in verdicts] == [Again, Again, GiveUp, GiveUp]
