@@ -219,7 +219,6 @@ KEYED: dict[str, tuple[dict[str, str], Callable[[bytes], bytes]]] = {
     "as_base64": (elsewhere("apex", **PASSPHRASE), bytes),
     "sha256hex": ({SECRET_IS: "sha256hex"}, bytes),
     "md5hex": (elsewhere("btcbox"), bytes),
-    "with a passphrase": (elsewhere("okx", **PASSPHRASE), bytes),
     "with a passphrase that is signed": (elsewhere("kucoin", **PASSPHRASE), bytes),
 }
 

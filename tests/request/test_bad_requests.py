@@ -1,7 +1,7 @@
 """A corpus of raw bad requests: no byte upstream, one reply or a closed connection, the next one is served.
 
 The cases are tables in `rig/bad_requests/`. Each is sent whole, and one of each kind behind a good one.
-tests/http/test_parser.py sends them in pieces: where a piece ends must not change the answer.
+tests/http/test_parser.py reads them in pieces: where a piece ends must not change the answer.
 """
 
 import contextlib
@@ -115,10 +115,9 @@ UNFINISHED = {
 @pytest.mark.parametrize("raw", UNFINISHED.values(), ids=UNFINISHED)
 async def test_what_does_not_end_is_given_up(station: Station, raw: bytes) -> None:
     limits = {"head_timeout": SHORT_S, "body_timeout": SHORT_S}
-    async with running_station(station.upstream, listen=limits) as impatient:
-        async with impatient.bot() as bot:
-            check_refused(await bot.ask(raw), Bad(raw, 408, "body_timeout"))
-            assert await bot.rest() == b""
+    async with running_station(station.upstream, listen=limits) as impatient, impatient.bot() as bot:
+        check_refused(await bot.ask(raw), Bad(raw, 408, "body_timeout"))
+        assert await bot.rest() == b""
         assert (await impatient.ask(GOOD)).status == 200
     assert [received.target for received in station.upstream.received] == [GOOD_TARGET]
 
