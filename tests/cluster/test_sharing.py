@@ -12,17 +12,13 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from rig.bot import bot_at, request
-from rig.herd import bots_table, journal_at, read_by, running_herd, shares, tokens
+from rig.bot import request
 from rig.redis import RedisServer, running_redis
-from rig.station import ENVIRON, Station, make_config, running_station
+from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Act, Upstream, say
 from rig.wire import let_pass, reply
 from sealgate.limits.status import SharingStatus
 from sealgate.observe.metrics import Metrics
-from sealgate.sandbox.server import running_sandbox
-from sealgate.sandbox.settings import SandboxSettings
-from sealgate.server.gateway import running_gateway
 
 READ = request()
 PAUSE_S = 2.0
@@ -79,13 +75,6 @@ def pause_s(station: Station) -> float:
 
 def bots_reads(upstream: Upstream) -> list[float]:
     return [received.at for received in upstream.received]
-
-
-async def test_one_leads_and_both_serve(upstream: Upstream, redis: RedisServer) -> None:
-    async with running_pair(upstream, redis) as (one, other):
-        assert [(await station.ask(READ)).status for station in (one, other, other, one)] == [200] * 4
-        await one.until(lambda: sharing(one) == SharingStatus(2, is_leader=True, degraded=None))
-        await one.until(lambda: sharing(other) == SharingStatus(2, is_leader=False, degraded=None))
 
 
 @pytest.mark.parametrize("is_leader_refused", [True, False])
@@ -170,17 +159,6 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
     assert told["limit_shared"] >= 4
 
 
-async def test_a_message_that_makes_no_sense_is_ignored(upstream: Upstream, redis: RedisServer) -> None:
-    with capture_logs() as logs:
-        async with running_pair(upstream, redis) as (one, other), Redis.from_url(redis.url) as stranger:
-            for channel in await stranger.pubsub_channels():
-                for text in (b"{", b"[]", b'{"pause":"x"}', b'{"epoch":[]}'):
-                    await stranger.publish(channel, text)
-            await one.until(lambda: sum(line["event"].endswith("ignored") for line in logs) >= 8)
-            assert [(await station.ask(READ)).status for station in (one, other)] == [200, 200]
-            assert is_shared(one, 2)
-
-
 async def test_a_leader_that_makes_no_sense_is_outlived(upstream: Upstream, redis: RedisServer) -> None:
     """A leader of another version keeps a gateway alone as long as it renews its lease, and no longer."""
     tables = {"limits": {"redis": redis.url}, **QUIET}
@@ -219,43 +197,6 @@ async def test_who_leaves_hands_the_leader_over(upstream: Upstream, redis: Redis
             await first.gateway.services.background.stop()
             await second.until(lambda: sharing(second) == SharingStatus(1, is_leader=True, degraded=None))
             assert (await second.ask(READ)).status == 200
-
-
-@pytest.mark.usefixtures("patient")
-async def test_shares_are_fair_among_all_bots_wherever_they_are(redis: RedisServer) -> None:
-    """A bot that asks at both gateways gets no more than its weight says."""
-    tables: dict[str, Any] = {"bots": bots_table(), "limits": {"redis": redis.url, "known": ["20/0.5s"]}}
-    settings = SandboxSettings(limit_kind="none")
-    async with running_sandbox(settings) as sandbox, contextlib.AsyncExitStack() as stack:
-        host, _, port = sandbox.base_url.removeprefix("http://").rpartition(":")
-        key = {"api_key": sandbox.api_key, "secret": "env:EXCHANGE_SECRET"}
-        config = make_config(sandbox.base_url, **{**tables, "keys": {"main": key}})
-        environ = {"EXCHANGE_SECRET": sandbox.api_secret, **tokens()}
-        addresses = []
-        for _ in range(2):
-            gateway = await stack.enter_async_context(running_gateway(config, (), environ))
-            addresses.append((gateway.address.host, gateway.address.port))
-        herd = await stack.enter_async_context(running_herd(addresses[0], 16))
-        await stack.enter_async_context(flooding(addresses[1], "one", 16))
-        await herd.until_accepted(200)
-        entries = [entry for entry in await journal_at((host, int(port))) if entry.n > 80]
-    assert all(0.85 <= share <= 1.15 for share in shares(entries).values()), shares(entries)
-
-
-@contextlib.asynccontextmanager
-async def flooding(address: tuple[str, int], name: str, count: int) -> AsyncIterator[None]:
-    async def flood() -> None:
-        async with bot_at(*address) as bot:
-            while True:
-                await bot.ask(read_by(name))
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(flood()) for _ in range(count)]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
 
 
 async def test_a_url_with_a_password_comes_from_a_reference(upstream: Upstream, redis: RedisServer) -> None:

@@ -4,8 +4,9 @@ The shell asks `heartbeat_at`. When that time has come, it sends the `heartbeat`
 `failed`; in between it passes messages to `receive`. Redis elects: the first heartbeat while no leader's
 lease runs makes its sender the leader.
 
-Each leader has an epoch of its own. What comes from an older epoch is void, and a member that learns of a new
-one reports everything again, so losing the leader, or all of Redis, costs at most one round.
+Each leader has an epoch of its own. What comes from another epoch is void. A member follows a new leader once
+that has announced itself, and reports everything again: nothing is told to a gateway that does not yet know
+that it leads, and losing the leader, or all of Redis, costs a few heartbeats.
 """
 
 import math
@@ -33,8 +34,6 @@ _ANNOUNCE_S = 0.5  # a third of the leader's lease
 _SILENCE_S = 1.5  # without an announcement, after which a member looks for the leader
 _AGAIN_S = 0.25  # after a heartbeat that failed; shorter than a new leader listens
 _SAME_PAUSE_S = 0.002
-_MOST_EARLY_BYTES = 2 * 1024 * 1024  # kept for a leader that is not known yet: notes of twenty full queues
-_MESSAGE_BYTES = 1000  # that a message takes beside its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +59,6 @@ class HeartbeatReply:
     members: tuple[str, ...] = ()
 
 
-class TooMuchError(Exception):
-    """Redis delivers more than gateways would send; keeping all of it would exhaust the memory."""
-
-
 class Member:
     """The sharing of one limit, seen by one gateway. `trouble` is why it goes alone, None while it shares."""
 
@@ -72,9 +67,6 @@ class Member:
         self.relay = LeaderRelay(pacer, name)
         self._chance = chance
         self._epoch = 0
-        self._early: list[tuple[Message, int]] = []  # of an epoch to come, and the size of each
-        self._early_bytes = 0
-        self._early_before = 0  # how many of them came before the heartbeat under way
         self._heartbeat_at = -math.inf  # at the latest
         self._announce_at = math.inf
         self._leader_seen_at = -math.inf
@@ -128,7 +120,6 @@ class Member:
     def heartbeat(self, now: float) -> Heartbeat:
         """Return what to send to Redis now."""
         self.relay.return_credits(now)
-        self._early_before = len(self._early)
         self._heartbeat_at = now + _RENEW_S
         self._leader_seen_at = max(self._leader_seen_at, now - _SILENCE_S + _AGAIN_S)
         leader, until = self.relay.leader, self._paused_until()
@@ -147,9 +138,8 @@ class Member:
     def acknowledged(self, answer: HeartbeatReply, now: float) -> None:
         """Take in the reply of Redis. Raises MessageError where the leader cannot be understood."""
         self._hold(now + answer.pause_s if answer.pause_s else -math.inf)
-        if self.trouble is not None or answer.epoch != self._epoch:
-            self._begin(answer, now)
-        self._sort_early(now)
+        if answer.epoch != self._epoch:
+            self._follow(answer, now)
         leader, common = self.relay.leader, self.relay.common
         limits = common.limits if leader is None else tuple(leader.pacer.limits)
         self.relay.know(replace(common, limits=limits, replicas=answer.replicas))
@@ -167,55 +157,29 @@ class Member:
             self.relay.go_alone(now)
             self.relay.leader = None
         self.trouble = why
-        self._early, self._early_bytes, self._early_before = [], 0, 0
         self._epoch, self._announced_until = 0, -math.inf
         self._heartbeat_at = now + _AGAIN_S
 
     def receive(self, raw: str | bytes, now: float) -> None:
-        """Take in a message: for this gateway, or for all. Raises MessageError or TooMuchError."""
-        message = read_message(raw, now)
+        """Take in a message: for this gateway, or for all. Raises MessageError."""
+        message, leader = read_message(raw, now), self.relay.leader
         if message.pause:
             self._hold(now + message.pause)
-        if self.trouble is not None:
-            return
+        # There are three cases:
+        # 1. A later epoch: the next heartbeat tells who leads, if it is true. An older one is void.
         if message.epoch > self._epoch:
-            self._keep(message, len(raw), now)
-        else:
-            self._obey(message, now)
-
-    def _keep(self, message: Message, size: int, now: float) -> None:
-        """Keep a message of an epoch to come until the next heartbeat tells of its leader."""
-        self._early.append((message, size + _MESSAGE_BYTES))
-        self._early_bytes += size + _MESSAGE_BYTES
-        self._heartbeat_at = now
-        if self._early_bytes > _MOST_EARLY_BYTES:
-            raise TooMuchError
-
-    def _sort_early(self, now: float) -> None:
-        """Obey what was kept of this epoch, after a heartbeat.
-
-        What was heard before it and is of a later epoch was made up: Redis counts up before anybody says so.
-        """
-        early, self._early = self._early, []
-        for index, (message, size) in enumerate(early):
-            if message.epoch <= self._epoch:
-                self._obey(message, now)
-            elif index >= self._early_before:
-                self._early.append((message, size))
-        self._early_before = 0
-        self._early_bytes = sum(size for _, size in self._early)
-
-    def _obey(self, message: Message, now: float) -> None:
-        leader = self.relay.leader
-        if message.epoch != self._epoch:
+            self._heartbeat_at = now
+        if message.epoch != self._epoch or self.trouble is not None:
             return
+        # 2. For a member: what it is granted, and what is known of the limit.
         if message.grant is not None:
             self.relay.take_grant(message.grant, now)
-        if message.note is not None and leader is not None:
-            leader.receive(message.sender, message.note, now)
         if message.limit is not None and leader is None:
             self._leader_seen_at = now
             self.relay.know(replace(message.limit, replicas=self.replicas))
+        # 3. For the leader: what a member reports.
+        if message.note is not None and leader is not None:
+            leader.receive(message.sender, message.note, now)
 
     def _paused_until(self) -> float:
         leader = self.relay.leader
@@ -225,14 +189,29 @@ class Member:
         self._announced_until = max(self._announced_until, until)
         self.pacer.hold(until)
 
-    def _begin(self, answer: HeartbeatReply, now: float) -> None:
-        """Follow a new leader, which may be this gateway."""
-        known = self._handed_over(answer, now)
+    def _follow(self, answer: HeartbeatReply, now: float) -> None:
+        """Follow another leader, which may be this gateway. Raises MessageError."""
+        is_own, last = answer.leader == self.relay.name, Message()
+        try:
+            if answer.announcement:
+                last = read_announcement(answer.announcement, now)
+        except MessageError:
+            if not is_own:
+                raise  # the leader cannot be understood
+        # 1. One that has not announced itself will do so at once. Who led until now goes alone meanwhile.
+        if not is_own and last.epoch != answer.epoch:
+            if self.is_leader:
+                self.failed("another gateway leads", now)
+            return
+        # 2. What is known of the limit is what the last leader left, or what is known here.
+        common = self.relay.common
+        here = SharedLimit(tuple(self.relay.limits()), common.statuses, common.at_a_time)
+        known = replace(last.limit or here, replicas=answer.replicas)
+        # 3. A new leader listens first, if there may be others.
         self._epoch, self._leader_seen_at, self.trouble = answer.epoch, now, None
         self.relay.leader = None
-        if answer.leader == self.relay.name:
-            is_known = max(answer.replicas, self.replicas) > 1
-            opens_at = now + LISTENS_S if is_known else now
+        if is_own:
+            opens_at = now + LISTENS_S if max(answer.replicas, self.replicas) > 1 else now
             self.relay.leader = Leader(
                 self.pacer.settings, self._chance, known.limits, opens_at, known.at_a_time
             )
@@ -240,19 +219,6 @@ class Member:
             self._announce_at = now
         self.relay.know(known)
         self.relay.share(now)
-
-    def _handed_over(self, answer: HeartbeatReply, now: float) -> SharedLimit:
-        """Return what the last leader left, or what is known here. Raises MessageError."""
-        if answer.announcement:
-            try:
-                return replace(read_announcement(answer.announcement, now), replicas=answer.replicas)
-            except MessageError:
-                if answer.leader != self.relay.name:
-                    raise  # the leader cannot be understood
-        common = self.relay.common
-        return SharedLimit(
-            tuple(self.relay.limits()), common.statuses, common.at_a_time, replicas=answer.replicas
-        )
 
     def _announcement(self, leader: Leader, now: float) -> str:
         if now < self._announce_at:

@@ -242,12 +242,12 @@ def read_message(raw: str | bytes, now: float) -> Message:
         raise MessageError(str(error)) from error
 
 
-def read_announcement(raw: str | bytes, now: float) -> SharedLimit:
-    """Return the limit that was announced. Raises MessageError."""
-    limit = read_message(raw, now).limit
-    if limit is None:
+def read_announcement(raw: str | bytes, now: float) -> Message:
+    """Return the leader's announcement that was written. Raises MessageError."""
+    message = read_message(raw, now)
+    if message.limit is None:
         raise MessageError("no announcement")
-    return limit
+    return message
 
 
 def write(message: Message, now: float) -> str:

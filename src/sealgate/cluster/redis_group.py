@@ -24,7 +24,6 @@ from sealgate.cluster.member import (
     Heartbeat,
     HeartbeatReply,
     Member,
-    TooMuchError,
 )
 from sealgate.cluster.messages import LONGEST_PAUSE_S, MessageError, Whole
 from sealgate.keys.key import Secret
@@ -209,8 +208,6 @@ class Sharer:
                     await self._share()
                 except TROUBLE as error:
                     self._failed(words(error))
-                except TooMuchError:
-                    self._failed("Redis holds more than gateways would write")
                 except MessageError:
                     self._failed("what is in Redis cannot be understood")
         finally:
@@ -279,7 +276,8 @@ class Sharer:
 
     def _report_success(self, before: SharingStatus) -> None:
         status = self._member.status()
-        if before.degraded is not None or before.is_leader != status.is_leader:
+        is_new = before.degraded is not None or before.is_leader != status.is_leader
+        if is_new and status.degraded is None:
             self._reported = None
             log.info("limit_shared", key=self._alias, replicas=status.replicas, leads=status.is_leader)
 
