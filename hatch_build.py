@@ -42,6 +42,7 @@ COMPILED = (
     "limits/claims.py",
     "limits/counts.py",
     "limits/estimator.py",
+    "limits/firewall.py",
     "limits/fit.py",
     "limits/gate.py",
     "limits/in_flight.py",

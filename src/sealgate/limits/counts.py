@@ -40,8 +40,12 @@ class StatedCounts:
             self._counts[name] = count._replace(left=count.left - cost)
 
     def room_at(self, cost: float, now: float) -> float:
-        """Return when every count has room for that cost."""
-        return max((one.until for one in self._counts.values() if one.left < cost), default=now)
+        """Return when every count has room for that cost: `now`, or later."""
+        at = now
+        for one in self._counts.values():
+            if one.left < cost and one.until > at:
+                at = one.until
+        return at
 
     def spent_s(self, now: float) -> float:
         """Return for how many seconds nothing is left of a count, 0 if something is left of each."""

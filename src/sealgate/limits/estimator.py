@@ -195,7 +195,7 @@ class LimitEstimator:
         if self.at_a_time is not None and len(self._in_flight) >= self.at_a_time:
             return math.inf
         at = self.counts.room_at(claim.cost, now)
-        return max(now, at, self.room_at(claim, now, is_paced=is_paced))
+        return max(at, self.room_at(claim, now, is_paced=is_paced))
 
     def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
         """Return when the limits have room for the claim and the cost `ahead` of it, as far as is known.

@@ -1,21 +1,13 @@
 """What is in flight, and how much was at a time: a cap on concurrent requests is learned from it."""
 
 import math
-from typing import NamedTuple
-
-
-class _Flight(NamedTuple):
-    """A request that was sent at `at`, while so many others were in flight."""
-
-    at: float
-    others: int
 
 
 class InFlight:
     """The requests in flight, in the order in which they were let go."""
 
     def __init__(self) -> None:
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[str, tuple[float, int]] = {}  # when it was sent, with how many others in flight
         self.peak = 0  # the most in flight at an acceptance since the last event
 
     def __len__(self) -> int:
@@ -24,11 +16,11 @@ class InFlight:
     @property
     def since(self) -> float:
         """When the first of them was sent, infinity if there is none."""
-        return next((flight.at for flight in self._flights.values()), math.inf)
+        return next((at for at, _ in self._flights.values()), math.inf)
 
     def send(self, claim_id: str, now: float) -> None:
         """Add a request that is sent now."""
-        self._flights[claim_id] = _Flight(now, len(self._flights))
+        self._flights[claim_id] = (now, len(self._flights))
 
     def end(self, claim_id: str) -> None:
         """Remove a request that got no reply, or was not sent."""
@@ -36,7 +28,8 @@ class InFlight:
 
     def accepted(self, claim_id: str) -> int:
         """Remove a request that was accepted; return how many were in flight with it, itself included."""
-        at_a_time = self._flights.pop(claim_id).others + 1
+        _, others = self._flights.pop(claim_id)
+        at_a_time = others + 1
         self.peak = max(self.peak, at_a_time)
         return at_a_time
 
@@ -51,5 +44,5 @@ class InFlight:
         for name in later:
             at, others = self._flights[name]
             beside += at <= sent_at + jitter_s
-            self._flights[name] = _Flight(at, others - 1)
+            self._flights[name] = (at, others - 1)
         return beside

@@ -210,13 +210,13 @@ class RateScheduler:
 
     def answered(self, claim: Claim, reply: LimitReply, now: float | None = None) -> None:
         """Let the pacer learn from the reply to a claim; `now` is a reading just made."""
-        if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
-            fix = _LIFT if self.sharing is None else _LIFT_SHARED
-            log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.words or None, fix=fix)
         if now is None:
             now = self._system.now()
         self._pacer.answered(claim, now, reply)
         if reply.is_refusal:
+            if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
+                fix = _LIFT if self.sharing is None else _LIFT_SHARED
+                log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.words or None, fix=fix)
             self._note_pause(now)
         self.go_on(now)
 

@@ -102,7 +102,7 @@ class Recent:
                 tick.upstream_s.append(one.upstream_s)
                 if one.key is not None:
                     tick.sent[one.key, one.bot or ""] += one.attempts
-                if one.conclusion is _DONE:
+                if one.conclusion is _DONE and (self._troubles or one.key not in self.has_worked):
                     self._accepted(one, now)
                 if one.broken is None and (self._failing is not None or one.upstream_errors):
                     self._failing = self._failing_after(one)

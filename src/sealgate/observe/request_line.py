@@ -17,10 +17,7 @@ from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
 
 _UNKNOWN, _READ = Conclusion.UNKNOWN, Lane.READ
-_LINE = (
-    '{"timestamp": "%s", "level": "%s", "event": "request", "id": %s, %s, '
-    '"attempts": %d, "queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f%s}'
-)
+_TIMES = '"queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f'
 _LABELS = ("bot", "key", "method", "route", "status", "outcome")
 
 
@@ -39,21 +36,16 @@ def request_line(outcome: Outcome, level: str, timestamp: str) -> str:
         outcome.method,
         outcome.route,
         outcome.status,
-        outcome.conclusion.value,
+        outcome.conclusion,
     )
+    times = _TIMES % (outcome.queue_s * 1000, outcome.upstream_s * 1000, outcome.added_s * 1000)
     more = f', "trace_id": "{outcome.trace_id}"' if outcome.trace_id else ""  # of hexadecimal digits
     if not outcome.is_plain:
         more += _rest(outcome)
-    return _LINE % (
-        timestamp,
-        level,
-        quoted(outcome.request_id),
-        _labels_json(labels),
-        outcome.attempts,
-        outcome.queue_s * 1000,
-        outcome.upstream_s * 1000,
-        outcome.added_s * 1000,
-        more,
+    return (
+        f'{{"timestamp": "{timestamp}", "level": "{level}", "event": "request", '
+        f'"id": {quoted(outcome.request_id)}, {_labels_json(labels)}, '
+        f'"attempts": {outcome.attempts}, {times}{more}}}'
     )
 
 

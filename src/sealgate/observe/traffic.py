@@ -10,7 +10,6 @@ One thread adds. Another may read at the same time: it gets copies of what grows
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from operator import attrgetter
 
 from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
@@ -20,7 +19,6 @@ _SLOW = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 3
 
 # Bot, key, route, method, status, conclusion, lane: a key or lane is None if a request was refused before it.
 Kind = tuple[str, str | None, str, str, int, Conclusion, Lane | None]
-_kind = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane")
 
 
 class Durations:
@@ -71,7 +69,7 @@ class TrafficTotals:
         for one in outcomes:
             if one.bot is None:
                 continue
-            kind: Kind = _kind(one)
+            kind = (one.bot, one.key, one.route, one.method, one.status, one.conclusion, one.lane)
             tally = self._tallies.get(kind)
             if tally is None:
                 tally = self._tallies[kind] = Tally(self._queue(one))
