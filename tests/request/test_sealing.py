@@ -37,6 +37,6 @@ SIGNED = {
 def test_a_signed_request(call: str, body: bytes, length: bytes) -> None:
     """RFC 9110 section 8.6 says who states a length although there is no body."""
     one = ticket(call, PASSED)
-    sealed = sealed_request(head, one, signing_key(SESSION), (STAMP_MS, b""), body)
+    sealed = sealed_request(head, one, signing_key(SESSION), STAMP_MS, b"", body)
     fields = b"X-Own: 1\r\n" + length + signed_lines(one, body) + b"\r\n"
     assert sealed == head(one.method, one.target.raw) + fields + body

@@ -138,6 +138,8 @@ class Body:
 
     def take(self) -> bytes:
         """Return everything that has arrived since the last call."""
+        if not self._parts:
+            return b""
         parts, self._parts = self._parts, []
         if self._size:
             self._size = 0

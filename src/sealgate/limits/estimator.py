@@ -275,7 +275,8 @@ class LimitEstimator:
         """Take in a reply other than a 429; the reply to a scout ends the event."""
         self._trips.add(now - sent_at)
         at_a_time = self._in_flight.accepted(claim.id)
-        self._budget = min(BUDGET, self._budget + PER_ACCEPTED)
+        if self._budget < BUDGET:
+            self._budget = min(BUDGET, self._budget + PER_ACCEPTED)
         self.accepted_in_a_row += 1
         is_old = now - self._refused_at > LONGEST_REST_S
         if self.at_a_time is not None and at_a_time >= self.at_a_time and is_old:

@@ -22,7 +22,8 @@ _TOO_FEW_FILES = Refusal(
 def whole_body(request: Incoming, max_body: int) -> bytes:
     """Return a body that has already arrived. Raises Refusal `body_too_large`."""
     body = request.body.take()
-    _check_size(len(body), max_body)
+    if len(body) > max_body:
+        raise _too_large(max_body)
     return body
 
 
@@ -41,7 +42,8 @@ async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expec
             size = 0
             while part := await request.body.read():
                 size += len(part)
-                _check_size(size, max_body)
+                if size > max_body:
+                    raise _too_large(max_body)
                 parts.append(part)
             await request.connection.check_presence()
             return b"".join(parts)
@@ -49,9 +51,8 @@ async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expec
         raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
 
 
-def _check_size(size: int, max_body: int) -> None:
-    if size > max_body:
-        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")
+def _too_large(max_body: int) -> Refusal:
+    return Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")
 
 
 def peer_of(transport: asyncio.BaseTransport) -> Peer:

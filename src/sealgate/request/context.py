@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from sealgate.orders.validity import Validity
 
 _NOT_SENT, _UNKNOWN = Conclusion.NOT_SENT, Conclusion.UNKNOWN
-_NOTES = (
-    b"X-Gateway-Request-Id: %b\r\n"
-    b"X-Gateway-Attempts: %d\r\n"
-    b"X-Gateway-Queue-Ms: %d\r\n"
-    b"X-Gateway-Outcome: %b\r\n"
-)
 
 
 class Stage(IntEnum):
@@ -214,12 +208,12 @@ class RequestContext(Outcome):
     def notes(self) -> bytes:
         """Return the header lines that every reply of the gateway carries."""
         conclusion = self.conclusion
-        lines = _NOTES % (
-            self.request_id.encode("ascii"),
-            self.attempts,
-            self.queue_s * 1000,
-            conclusion.encode("ascii"),
-        )
+        lines = (
+            b"X-Gateway-Request-Id: %b\r\n"
+            b"X-Gateway-Attempts: %d\r\n"
+            b"X-Gateway-Queue-Ms: %d\r\n"
+            b"X-Gateway-Outcome: %b\r\n"
+        ) % (self.request_id.encode(), self.attempts, int(self.queue_s * 1000), conclusion.encode())
         if self.shared is not None:
             lines += b"X-Gateway-Shared: %b\r\n" % self.shared.encode("ascii")
         if conclusion is _UNKNOWN and self.fence_ms:  # 0: of a first one that is not signed yet

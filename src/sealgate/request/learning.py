@@ -26,7 +26,7 @@ class Learner:
     """Lets the parts of one generation learn from attempts."""
 
     def __init__(self, generation: Generation) -> None:
-        self._generation = generation
+        self._exchange = generation.exchange
         self._clock = generation.exchange.clock
         self._counters = generation.config.venue.limits.counters
 
@@ -39,10 +39,10 @@ class Learner:
                 self._learn_from_failure(attempt, permit, context, now)
                 return
             self._learn_from_reply(ticket, attempt, permit, context, now)
-            if attempt.verdict.means is not _DONE or self._generation.exchange.gates.firewall.is_alert:
+            if attempt.verdict.means is not _DONE or self._exchange.gates.firewall.is_alert:
                 self._learn_of_firewall(ticket, attempt, permit, context, now)
             if ticket.route.auth is _SIGNED:
-                breaker = self._generation.exchange.live_keys[ticket.key].breaker
+                breaker = self._exchange.live_keys[ticket.key].breaker
                 breaker.observe(attempt.status, attempt.verdict, context.sent_at)
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
@@ -77,7 +77,7 @@ class Learner:
 
         After a firewall's refusal the clock asks, too: that tells whether it is for the whole address.
         """
-        gates, verdict = self._generation.exchange.gates, answer.verdict
+        gates, verdict = self._exchange.gates, answer.verdict
         if verdict.means is _FIREWALL:
             gates.refused_by_firewall(ticket.bot.name, route_name(ticket), context.sent_at, now, verdict.wait)
             self._clock.due.set()

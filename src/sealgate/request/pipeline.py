@@ -33,6 +33,11 @@ class Pipeline:
 
     def __init__(self, generation: Generation, books: Bookkeeping, halting: Halting, system: System) -> None:
         self.generation = generation
+        self._exchange = generation.exchange
+        # Looked up once: pydantic's models define `__getattr__`, which makes each look-up dear.
+        self._max_wait_s = generation.config.limits.max_wait
+        self._total_timeout_s = generation.config.upstream.total_timeout
+        self._replay = generation.config.limits.replay_429
         self._books = books
         self._system = system
         self._admission = Admission(generation.rules)
@@ -60,7 +65,13 @@ class Pipeline:
         behind it, as it records the fence; where that takes long, the request is stamped and recorded again.
         """
         # 1. Who asks, and for what?
-        ticket = self._admit(request, context)
+        bot = request.connection
+        ticket = self._admission.admit(request.head, bot.peer, bot.own_url, context)
+        live_key = self._exchange.live_keys[ticket.key]
+        if ticket.route.auth is _SESSION and live_key.key.session is None:
+            raise Refusal("bot_forbidden", f"The key has no session token: set keys.{ticket.key}.session.")
+        context.breaker = live_key.breaker
+        context.admitted(ticket, self._max_wait_s, self._total_timeout_s)
         # 2. The body.
         if request.body.is_whole:
             body = whole_body(request, self.generation.rules.max_body)
@@ -71,8 +82,7 @@ class Pipeline:
         if (checks := ticket.checks) is not None and checks.trade_if is not None:
             check_body(ticket, checks.trade_if, body)
         # 3. Was it answered before? If not, may it begin?
-        sealer = self.generation.exchange.live_keys[ticket.key].key.sealer
-        if (known := self._books.begin(ticket, body, sealer, context)) is not None:
+        if (known := self._books.begin(ticket, body, live_key.key.sealer, context)) is not None:
             return known
         self._standing.check_new(ticket)
         if checks is not None and (checks.valid_ms or checks.guard is not None):
@@ -83,16 +93,6 @@ class Pipeline:
         if checks is not None and checks.prices is not None:
             learn_prices(checks.prices, ticket, body, answer, context)
         return passed_on(answer)
-
-    def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
-        bot = request.connection
-        ticket = self._admission.admit(request.head, bot.peer, bot.own_url, context)
-        live_key, config = self.generation.exchange.live_keys[ticket.key], self.generation.config
-        if ticket.route.auth is _SESSION and live_key.key.session is None:
-            raise Refusal("bot_forbidden", f"The key has no session token: set keys.{ticket.key}.session.")
-        context.breaker = live_key.breaker
-        context.admitted(ticket, config.limits.max_wait, config.upstream.total_timeout)
-        return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
         context.enter(BOT, self._system.now())
@@ -111,7 +111,7 @@ class Pipeline:
         Each round has one of three ends: a reply to pass on; nothing was sent, or it is to be sent again, and
         the next round begins; a Refusal, where it is given up.
         """
-        line = self.generation.exchange.line_of(ticket.key, ticket.route.auth)
+        line = self._exchange.line_of(ticket.key, ticket.route.auth)
         while True:
             now = self._system.now()
             self._standing.check(ticket, context, now)
@@ -138,7 +138,7 @@ class Pipeline:
         """Return a permit if the request can be sent without waiting, else None."""
         if context.resends:
             return None
-        if line.window_ms is not None and not self.generation.exchange.clock.is_good_for(line.window_ms, now):
+        if line.window_ms is not None and not self._exchange.clock.is_good_for(line.window_ms, now):
             return None
         return line.scheduler.pass_at_once(context.claim(ticket, line.serial), now)
 
@@ -147,7 +147,7 @@ class Pipeline:
     ) -> Permit | Shared:
         """Wait for the backoff of a resend, for the clock, and in line, where identical reads go as one."""
         context.enter(QUEUE, self._system.now())
-        clock = self.generation.exchange.clock
+        clock = self._exchange.clock
         # 1. A resend waits for its backoff, or for a fresh sample of the clock.
         if context.resends and context.resends[-1] == TIMESTAMP:
             await clock.wait_for_resync(context.give_up_at)
@@ -195,7 +195,7 @@ class Pipeline:
         """Make one attempt; return the reply to pass on, None to go round once more."""
         connection: UpstreamConnection | Failure | None = None
         if not context.needs_new_connection:
-            upstream = self.generation.exchange.upstream
+            upstream = self._exchange.upstream
             connection = upstream.take(ticket.route.lane, may_be_lost=context.may_be_lost)
         if connection is None:
             connection = await self._connect(ticket, permit, context)
@@ -219,7 +219,7 @@ class Pipeline:
         """Wait for a connection; return None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._system.now())
         permit.has_waited = True
-        connection = await self.generation.exchange.upstream.connect(
+        connection = await self._exchange.upstream.connect(
             ticket.route.lane,
             self._sender.time_left_s(context, now),
             context.give_up_at - now,
@@ -254,7 +254,7 @@ class Pipeline:
         replied = after_reply(
             attempt.verdict,
             is_read=ticket.is_read,
-            replay=self.generation.config.limits.replay_429,
+            replay=self._replay,
             resends=(*resends, TIMESTAMP) if context.is_late else resends,
         )
         context.concludes(replied.conclusion)

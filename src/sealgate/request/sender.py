@@ -37,7 +37,8 @@ class Sender:
         shared_reads: SharedReads,
         system: System,
     ) -> None:
-        self._generation = generation
+        self._exchange = generation.exchange
+        self._total_timeout_s = generation.config.upstream.total_timeout
         self._books = books
         self._standing = standing
         self._shared_reads = shared_reads
@@ -56,7 +57,7 @@ class Sender:
         Return the reply or the failure, None if nothing was sent and the request must wait again.
         """
         is_sent = False
-        live_key, now = self._generation.exchange.live_keys[ticket.key], self._system.now()
+        live_key, now = self._exchange.live_keys[ticket.key], self._system.now()
         try:
             # 1. Let the journal know of nonces that rise before they are used.
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
@@ -70,15 +71,18 @@ class Sender:
                 now = self._system.now()
             timeout_s = self.time_left_s(context, now)
             # 4. Sign. Nothing may be waited for between the nonce and the first byte.
-            stamp = context.timestamp_ms, live_key.nonces.take(context.timestamp_ms)
-            data = sealed_request(self._generation.exchange.upstream.head, ticket, live_key.key, stamp, body)
+            nonce = live_key.nonces.take(context.timestamp_ms)
+            head, key = self._exchange.upstream.head, live_key.key
+            data = sealed_request(head, ticket, key, context.timestamp_ms, nonce, body)
             # 5. If anything was waited for, ask once more whether it may be sent at this moment.
+            is_too_old = False
             if permit.has_waited:
                 self._standing.check(ticket, context, now)
                 if permit.is_paused(now):
                     return None
+                is_too_old = not context.may_be_lost and not connection.life.carries_order(now)
             # 6. Does the connection still carry it?
-            if not _is_fit(connection, permit, context, now):
+            if is_too_old or not connection.is_alive():
                 if not connection.life.has_rested:  # a new one: it fails like one that cannot be made
                     return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
                 context.needs_new_connection = True
@@ -108,11 +112,11 @@ class Sender:
             raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
         if context.validity is not None:
             context.validity.check(now)
-        return min(self._generation.config.upstream.total_timeout, time_left_s)
+        return min(self._total_timeout_s, time_left_s)
 
     async def _reserve(self, live_key: LiveKey, permit: Permit, now: float) -> float:
         """Have the journal reserve nonces if the next one is not reserved yet; return the time after that."""
-        now_ms = self._generation.exchange.clock.timestamp_ms(now)
+        now_ms = self._exchange.clock.timestamp_ms(now)
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
         permit.has_waited = True
@@ -123,7 +127,7 @@ class Sender:
         self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext
     ) -> None:
         """Choose the timestamp, and note until when the exchange can accept it: the fence."""
-        key, clock = live_key.key, self._generation.exchange.clock
+        key, clock = live_key.key, self._exchange.clock
         content = key.sealer.content(ticket.method, ticket.target, body)
         now_ms = clock.timestamp_ms(now)
         if context.validity is None:
@@ -142,7 +146,7 @@ class Sender:
         fresh_s = _FRESH * live_key.key.recv_window_ms / 1000
         for is_last in (False, True):
             since = self._system.now()
-            server_ms = int(self._generation.exchange.clock.server_now() * 1000)
+            server_ms = int(self._exchange.clock.server_now() * 1000)
             try:
                 async with asyncio.timeout(self.time_left_s(context, since)):
                     await self._books.intent(ticket, body, context, server_ms)
@@ -158,25 +162,20 @@ class Sender:
             self._stamp(ticket, live_key, body, self._system.now(), context)
 
 
-def _is_fit(connection: UpstreamConnection, permit: Permit, context: RequestContext, now: float) -> bool:
-    """Return whether a connection is open and, after a wait, still young enough to carry an order."""
-    is_too_old = permit.has_waited and not context.may_be_lost and not connection.life.carries_order(now)
-    return not is_too_old and connection.is_alive()
-
-
-def sealed_request(
+def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
     head: Callable[[str, str], bytes],
     ticket: Ticket,
     key: SigningKey,
-    stamp: tuple[int, bytes],
+    timestamp_ms: int,
+    nonce: bytes,
     body: bytes,
 ) -> bytes:
-    """Return the bytes of a request; `head` makes its request line and Host, `stamp` is timestamp and nonce.
+    """Return the bytes of a request; `head` makes its request line and Host.
 
     A session route needs a key with a session token, which was checked. Raises Refusal where the exchange has
     no way to sign such a request.
     """
-    raw, proof, (timestamp_ms, nonce) = ticket.target.raw, b"", stamp
+    raw, proof = ticket.target.raw, b""
     if ticket.route.auth is _SIGNED:
         try:
             if body:

@@ -15,7 +15,7 @@ class Standing:
     """Whether requests of one generation may be sent at this moment."""
 
     def __init__(self, generation: Generation, halting: Halting) -> None:
-        self._generation = generation
+        self._exchange = generation.exchange
         self._halting = halting
 
     @property
@@ -35,12 +35,12 @@ class Standing:
         are stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
         """
         self._halting.check(ticket)
-        gates = self._generation.exchange.gates
+        gates = self._exchange.gates
         if gates.firewall.is_alert:
             gates.check_firewall(ticket.bot.name, route_name(ticket), now)
         # The gateway's own reads have no breaker, as they try a disabled key.
         if context.breaker is not None and ticket.route.auth is _SIGNED:
-            self._generation.exchange.live_keys[ticket.key].breaker.check()
+            self._exchange.live_keys[ticket.key].breaker.check()
 
 
 def route_name(ticket: Ticket) -> str:
