@@ -38,7 +38,9 @@ structlog.configure(
 
 @cache
 def _decisions() -> frozenset[Path]:
-    return frozenset(pure_tests())
+    """Return the files of the tests of decisions; scripts/test names them, as all of its streams ask."""
+    named = os.environ.get("DECISIONS", "").split()
+    return frozenset((Path(__file__).parents[1] / name for name in named) if named else pure_tests())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,6 +56,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if wanted is None or not collection_path.name.startswith("test_"):
         return None
     return (collection_path in _decisions()) is (wanted == "not") or None
+
+
+# What the tests with these fixtures need.
+NEEDED_FOR = {"image": "cc", "page": "chromium"}
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    for fixture in NEEDED_FOR.keys() & getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.needs(NEEDED_FOR[fixture]))
 
 
 @contextmanager

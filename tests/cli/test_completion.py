@@ -52,7 +52,9 @@ def test_completing_a_command_imports_none() -> None:
     assert not {f"sealgate.cli.{name}" for name in COMMANDS} & {*imported.split()}
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", [pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in ("bash", "zsh", "fish")]
+)
 def test_the_script_is_one_of_its_shell(shell: str) -> None:
     done = subprocess.run([PROGRAM, "completion", shell], capture_output=True, text=True, check=True)
     assert "_SEALGATE_COMPLETE=" in done.stdout

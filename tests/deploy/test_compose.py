@@ -101,6 +101,7 @@ def test_the_configuration_names_the_mounted_secrets(tmp_path: Path) -> None:
     assert seconds(SERVICES["gateway"]["stop_grace_period"]) > drains
 
 
+@pytest.mark.needs("promtool")
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
     """The files as they are mounted, with the paths that the configuration names."""
     for target, source in mounts("prometheus").items():

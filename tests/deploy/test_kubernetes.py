@@ -137,6 +137,7 @@ def kustomized(folder: Path) -> list[dict[str, Any]]:
     return documents(done.stdout)
 
 
+@pytest.mark.needs("kubectl")
 def test_the_example_as_a_whole() -> None:
     objects = kustomized(FOLDER / "example")
     assert [problem for found in objects for problem in kubernetes_problems(found)] == []
@@ -180,6 +181,7 @@ spec:
 SELECTOR = "selector: {matchLabels: {app: other}}"
 
 
+@pytest.mark.needs("kubectl")
 @pytest.mark.parametrize(
     ("kind", "version", "label", "names"),
     [

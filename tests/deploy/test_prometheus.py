@@ -41,6 +41,7 @@ def named(text: str) -> set[str]:
     return {name if name in known else PARTS.sub("", name) for name in NAMED.findall(text)}
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -129,6 +130,7 @@ async def scraped_station() -> AsyncIterator[tuple[Upstream, Station, Metrics, P
             yield upstream, station, metrics, prometheus
 
 
+@pytest.mark.needs("prometheus", "promtool")
 async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
     async with scraped_station() as (upstream, station, metrics, prometheus):
         limited = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
@@ -144,6 +146,7 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
         assert await prometheus.ask('up{job="sealgate"} == 1')
 
 
+@pytest.mark.needs("prometheus")
 async def test_a_real_prometheus_sees_what_comes_in_one_burst() -> None:
     """A burst between two scrapes, of a kind that was never seen before: strangers, and the first 429."""
     async with scraped_station() as (upstream, station, _, prometheus):

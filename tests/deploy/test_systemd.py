@@ -37,6 +37,7 @@ def systemd(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.needs("systemd-analyze")
 def test_systemd_takes_the_unit(image: Image, tmp_path: Path) -> None:
     """With the program where this machine has it."""
     copy = tmp_path / UNIT.name
@@ -45,12 +46,14 @@ def test_systemd_takes_the_unit(image: Image, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.needs("systemd-analyze")
 def test_little_is_exposed() -> None:
     done = systemd("systemd-analyze", "security", "--offline=true", str(UNIT))
     [exposure] = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
     assert float(exposure) <= WORST_EXPOSURE
 
 
+@pytest.mark.needs("systemd-sysusers")
 def test_the_user_can_be_made() -> None:
     done = systemd("systemd-sysusers", "--dry-run", str(FOLDER / "sealgate.sysusers"))
     assert done.returncode == 0, done.stderr
