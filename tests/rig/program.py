@@ -110,6 +110,7 @@ async def ended_program(
     return code, program
 
 
+# A configuration with one key, on free ports; nobody is at its exchange's address.
 BASE = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:9",
     "SEALGATE_LISTEN__TCP": "127.0.0.1:0",

@@ -10,19 +10,9 @@ from typing import Any
 
 from rig.bot import Bot, Reply, bot_at
 from rig.command import ended_command
-from rig.program import WITHOUT_UVLOOP, Program, running_program
+from rig.program import BASE, WITHOUT_UVLOOP, Program, running_program
 from rig.wire import let_pass
 
-KEY = {
-    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
-    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
-    "EXCHANGE_SECRET": "correct-horse-battery-staple",
-}
-FREE_PORTS = {
-    "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
-    "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
-    "SEALGATE_ADMIN__UNIX": "off",
-}
 LOOPS: Mapping[str, Sequence[str]] = {"uvloop": ("-m", "sealgate"), "asyncio": WITHOUT_UVLOOP}
 
 
@@ -78,7 +68,7 @@ def environ(base_url: str, journal: Path | None = None, **more: str) -> dict[str
     own = {f"SEALGATE_{name}": value for name, value in more.items()}
     if journal is not None:
         own["SEALGATE_JOURNAL__FILE"] = str(journal)
-    return {**KEY, **FREE_PORTS, "SEALGATE_BASE_URL": base_url, **own}
+    return {**BASE, "SEALGATE_BASE_URL": base_url, **own}
 
 
 @contextlib.asynccontextmanager
