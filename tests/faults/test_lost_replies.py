@@ -29,7 +29,7 @@ from rig.upstream import (
     say_and_reset,
     say_and_stall,
 )
-from rig.wire import OK, chunked, let_pass, reply
+from rig.wire import OK, chunked, reply
 from sealgate.machine.system import System
 
 READ = request()
@@ -80,16 +80,6 @@ async def test_a_lost_reply(station: Station, fault: Act) -> None:
     check_history(upstream.received, SECRET, API_KEY)
 
 
-async def test_a_read_is_given_up_after_three_lost_replies(station: Station) -> None:
-    station.upstream.otherwise = say_and_reset()
-    answer = await station.ask(READ)
-    assert told(answer) == (502, "unknown", "upstream_broken")
-    assert answer.attempts == len(station.upstream.received) == 3
-    check_history(station.upstream.received, SECRET, API_KEY)
-    outcome = await station.outcomes.until(1)
-    assert outcome.resends == ("lost", "lost")
-
-
 async def test_a_deadline_ends_the_attempt_under_way(station: Station) -> None:
     station.upstream.otherwise = say_and_stall()
     answer = await station.ask(
@@ -99,16 +89,12 @@ async def test_a_deadline_ends_the_attempt_under_way(station: Station) -> None:
     assert len(station.upstream.received) == 1
 
 
-@pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
+@pytest.mark.parametrize("message", [READ, ORDERS["POST"]], ids=["GET", "POST"])
 async def test_no_time_at_all_sends_nothing(station: Station, message: bytes) -> None:
     hurried = message.replace(b"Host:", b"X-Gateway-Deadline-Ms: 0\r\nHost:", 1)
     answer = await station.ask(hurried)
     assert told(answer) == (504, "not_sent", "deadline_exceeded")
     assert station.upstream.received == []
-
-
-def status_reply(status: bytes) -> Act:
-    return say(reply(status, b'{"detail":"as the exchange says"}'))
 
 
 # act -> status, outcome of a read, outcome of an order; sent once each and passed back as it is.
@@ -118,13 +104,6 @@ WHOLE: dict[str, tuple[Act, int, str, str]] = {
     "close-delimited and empty": (say_and_close(b"HTTP/1.1 200 OK\r\n\r\n"), 200, "done", "done"),
     "HTTP/1.0": (say_and_close(b"HTTP/1.0 200 OK\r\n\r\nold"), 200, "done", "done"),
     "no content": (say(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, "done", "done"),
-    "a redirect": (say(reply(b"302 Found", b"", b"Location: /elsewhere")), 302, "done", "done"),
-    "bad request": (status_reply(b"400 Bad Request"), 400, "refused", "refused"),
-    "signature refused": (status_reply(b"401 Unauthorized"), 401, "refused", "refused"),
-    "needs a transfer": (status_reply(b"449 Retry With"), 449, "refused", "refused"),
-    "server error": (status_reply(b"500 Internal Server Error"), 500, "refused", "unknown"),
-    "bad gateway": (status_reply(b"502 Bad Gateway"), 502, "refused", "unknown"),
-    "unavailable": (status_reply(b"503 Service Unavailable"), 503, "refused", "unknown"),
     "a phrase in UTF-8": (say(reply("200 für dich ✓".encode())), 200, "done", "done"),
     "a phrase in Latin-1": (say(reply(b"200 f\xfcr dich")), 200, "done", "done"),
     "a status nobody knows": (say(reply(b"799 Whatever", b"x")), 799, "refused", "unknown"),
@@ -164,25 +143,14 @@ ODD: dict[str, tuple[bytes, int, bytes, bool]] = {
 }
 
 
-@pytest.mark.parametrize("count", [1000, 1], ids=["in pieces", "at once"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 async def test_a_reply_that_is_whole_is_passed_on_whatever_comes_behind_it(
-    station: Station, odd: tuple[bytes, int, bytes, bool], count: int
+    station: Station, odd: tuple[bytes, int, bytes, bool]
 ) -> None:
     raw, status, body, is_kept = odd
-    size = -(-len(raw) // count)  # most replies are shorter than so many bytes, and come byte by byte
-    is_said = asyncio.Event()
-
-    async def say_in_pieces(wire: Wire) -> None:
-        for start in range(0, len(raw), size):
-            await wire.write(raw[start : start + size])
-            await let_pass(0)
-        is_said.set()
-
-    station.upstream.answers.append(say_in_pieces)
+    station.upstream.answers.append(say(raw))
     answer = await station.ask(ORDERS["POST"])
     assert (*told(answer), answer.body) == (status, "done", None, body)
-    await is_said.wait()
     assert told(await station.ask(ORDERS["PUT"])) == (200, "done", None)
     first, second = station.upstream.received
     assert (first.connection == second.connection) is is_kept
@@ -252,7 +220,7 @@ class Named(Upstream):
         return super().base_url.replace("127.0.0.1", "localhost")
 
 
-@pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
+@pytest.mark.parametrize("message", [READ, ORDERS["POST"]], ids=["GET", "POST"])
 async def test_a_name_that_cannot_be_looked_up_at_first(
     upstream: Upstream, dns: Callable[[int], None], message: bytes
 ) -> None:

@@ -12,7 +12,8 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
-from sealgate.orders.journal import orders
+from sealgate.orders.journal import journal as journal_module
+from sealgate.orders.journal import orders, thread
 
 LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")
 
@@ -72,6 +73,8 @@ async def test_a_disk_that_hangs_holds_neither_cancel_nor_read_and_orders_not_fo
     journal = {"file": str(tmp_path / "journal.db")}
     async with running_station(upstream, journal=journal, upstream={"max_connections": 4}) as station:
         monkeypatch.setattr(orders, "write", hang)
+        for module in (thread, journal_module):
+            monkeypatch.setattr(module, "HANGS_AFTER_S", 0.7)
         begun = [asyncio.ensure_future(station.ask(ORDER)) for _ in range(8)]
         await station.until(lambda: station.gateway.handler.inflight == len(begun))
         for message in (CANCEL, request()):

@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.damage import damage, empty_index
-from rig.journals import DONE, KEEPING, ORDER, REPLY, UNKNOWN, leave_behind, order, running_journal, until
+from rig.journals import DONE, KEEPING, ORDER, UNKNOWN, leave_behind, order, running_journal, until
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.machine.system import System
 from sealgate.orders.doubts import Doubt
@@ -67,14 +67,6 @@ async def test_an_order_sent_again_keeps_its_row(file: Path) -> None:
         await journal.intent(ORDER)
         await journal.intent(again)
         assert read(file, "timestamp_ms, fence_ms, attempts") == [(again.timestamp_ms, again.fence_ms, 2)]
-
-
-@pytest.mark.parametrize("conclusion", Conclusion)
-async def test_an_ending_is_the_state(file: Path, conclusion: Conclusion) -> None:
-    async with running_journal(file) as journal:
-        await journal.intent(ORDER)
-        journal.ended(ORDER, Ending(conclusion, ORDER.fence_ms, REPLY))
-    assert read(file, "state, status") == [(conclusion.value, 201)]
 
 
 async def test_all_that_waits_is_one_transaction_in_its_order(
@@ -155,16 +147,7 @@ async def test_replies_come_back_after_a_restart(file: Path) -> None:
 RECENT = ORDER._replace(sent_ms=now_ms())
 BACK: dict[str, tuple[Row, Ending | None]] = {
     "under way": (sent_row(RECENT), UNKNOWN),
-    "unknown": (settled_row(RECENT, UNKNOWN, now_ms()), UNKNOWN),
     "not sent": (settled_row(RECENT, Ending(Conclusion.NOT_SENT), now_ms()), None),
-    "refused": (
-        settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY), now_ms()),
-        Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY),
-    ),
-    "refused for the moment": (
-        settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, None, is_own=True), now_ms()),
-        None,
-    ),
     "too old": (settled_row(ORDER, DONE, now_ms() - 3_601_000), None),
     "without a key": (settled_row(order(1), DONE, now_ms()), None),
 }
@@ -248,7 +231,14 @@ class Disk:
         self.answers = threading.Event()
         self.answers.set()
         self._write = orders.write
+        self._patch = monkeypatch
         monkeypatch.setattr(orders, "write", self.write)
+
+    def hang(self) -> None:
+        """Answer nothing; that is noticed sooner than it would be."""
+        for module in (thread, journal_module):
+            self._patch.setattr(module, "HANGS_AFTER_S", 0.5)
+        self.answers.clear()
 
     def write(self, database: sqlite3.Connection, rows: Sequence[Row]) -> None:
         self.answers.wait(PATIENCE_S)
@@ -370,7 +360,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
     with capture_logs() as logs:
         async with running_journal(file) as journal:
             assert await journal.intent(order(1))
-            disk.answers.clear()
+            disk.hang()
             async with asyncio.timeout(LONG_S):
                 assert not await journal.intent(order(2)), "waits, but not for ever"
                 await until(lambda: journal.status.is_refusing)
@@ -397,7 +387,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
 async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
         async with running_journal(file, CARELESS) as journal:
-            disk.answers.clear()
+            disk.hang()
             async with asyncio.timeout(LONG_S):
                 assert await journal.intent(order(1))
                 await until(lambda: journal.status.trouble is not None)
@@ -436,7 +426,7 @@ async def test_a_full_queue_is_no_disk_that_hangs_and_is_not_waited_for(
 async def test_a_disk_that_hangs_and_then_refuses(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
         async with running_journal(file) as journal:
-            disk.answers.clear()
+            disk.hang()
             assert not await journal.intent(order(1))
             await until(lambda: journal.status.trouble is not None)
             disk.trouble = FULL
@@ -452,7 +442,7 @@ async def test_what_waits_for_a_disk_that_hangs_has_a_bound(
 ) -> None:
     monkeypatch.setattr(thread, "_MOST_OWED", 3)
     async with running_journal(file) as journal:
-        disk.answers.clear()
+        disk.hang()
         assert not await journal.intent(order(1))
         for number in range(10):
             journal.ended(order(number), DONE)
