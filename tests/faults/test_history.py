@@ -26,7 +26,7 @@ from sealgate.orders.journal.file import connect
 
 METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET")
 TARGET = b"/v1/trade/order/"
-BOTS, ORDERS_EACH = 16, 22  # six runs have more than 2,000
+BOTS, ORDERS_EACH = 16, 22  # some 350 in each run
 SETTINGS: Mapping[str, Any] = {
     "upstream": {"total_timeout": 0.25, "connect_timeout": 0.1},
     "limits": {
@@ -44,6 +44,12 @@ KINDS = {
 
 BY_CODE = {"done", "refused", "server error", "pause", "timestamp"}
 OUTCOMES = {"done", "refused", "unknown", "not_sent"}
+
+
+@pytest.fixture(autouse=True)
+def _lost_scouts_are_soon_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else most of the time all wait for the reply to one that was lost."""
+    monkeypatch.setattr("sealgate.limits.pacer.SCOUT_S", 0.1)
 
 
 @dataclass
@@ -155,7 +161,7 @@ def journalled(folder: Path) -> set[str]:
         return {name for (name,) in database.execute("SELECT request_id FROM orders")}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "TLS"])
 async def test_what_bots_are_told_fits_what_was_received(
     authority: Authority, tmp_path: Path, seed: int, *, is_tls: bool

@@ -4,6 +4,8 @@ import asyncio
 from email.utils import formatdate
 from pathlib import Path
 
+import pytest
+
 from rig.bot import met, request
 from rig.station import ENVIRON, KEY, running_station
 from rig.upstream import Act, Received, Upstream, say
@@ -45,17 +47,21 @@ def by(bot: str, path: bytes = b"/orders") -> bytes:
     return request(b"GET", path, f"Authorization: Bearer token-{bot}".encode(), b"X-Gateway-Deadline-Ms: 500")
 
 
+@pytest.fixture
+def strict(tmp_path: Path) -> str:
+    (tmp_path / "strict.toml").write_text(VENUE)
+    return str(tmp_path / "strict.toml")
+
+
 def shut_out(status: bytes) -> bytes:
     return reply(status, b"too many")
 
 
 async def test_a_ban_of_the_address_pauses_every_key_and_what_needs_none(
-    upstream: Upstream, tmp_path: Path
+    upstream: Upstream, strict: str
 ) -> None:
-    venue = tmp_path / "strict.toml"
-    venue.write_text(VENUE)
     upstream.answers.append(say(shut_out(b"403 Forbidden")))
-    async with running_station(upstream, TOKENS, venue=str(venue), keys=KEYS, bots=BOTS) as station:
+    async with running_station(upstream, TOKENS, venue=strict, keys=KEYS, bots=BOTS) as station:
         refused = await station.ask(by("one"))
         assert refused.status == 429
         assert 600 <= int(refused.text("Retry-After") or 0) <= 601
@@ -66,11 +72,9 @@ async def test_a_ban_of_the_address_pauses_every_key_and_what_needs_none(
         assert {key.pause_s > 590 for key in station.gateway.status().keys} == {True}
 
 
-async def test_a_ban_of_a_key_pauses_no_other(upstream: Upstream, tmp_path: Path) -> None:
-    venue = tmp_path / "strict.toml"
-    venue.write_text(VENUE)
+async def test_a_ban_of_a_key_pauses_no_other(upstream: Upstream, strict: str) -> None:
     upstream.answers.append(say(shut_out(b"418 I'm a teapot")))
-    async with running_station(upstream, TOKENS, venue=str(venue), keys=KEYS, bots=BOTS) as station:
+    async with running_station(upstream, TOKENS, venue=strict, keys=KEYS, bots=BOTS) as station:
         assert met(await station.ask(by("one")))[0] == 429
         others = (by("two"), by("one", b"/public"))
         assert [one.status for one in await asyncio.gather(*map(station.ask, others))] == [200, 200]
@@ -78,12 +82,10 @@ async def test_a_ban_of_a_key_pauses_no_other(upstream: Upstream, tmp_path: Path
 
 
 async def test_a_ban_that_a_request_without_a_key_meets_is_of_the_address(
-    upstream: Upstream, tmp_path: Path
+    upstream: Upstream, strict: str
 ) -> None:
-    venue = tmp_path / "strict.toml"
-    venue.write_text(VENUE)
     upstream.answers.append(say(shut_out(b"418 I'm a teapot")))
-    async with running_station(upstream, TOKENS, venue=str(venue), keys=KEYS, bots=BOTS) as station:
+    async with running_station(upstream, TOKENS, venue=strict, keys=KEYS, bots=BOTS) as station:
         assert met(await station.ask(by("one", b"/public")))[0] == 429
         assert [(await station.ask(by(bot))).status for bot in ("one", "two")] == [429, 429]
         assert len(upstream.received) == 1

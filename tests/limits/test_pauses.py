@@ -43,13 +43,12 @@ async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: 
     async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS) as station:
         first = asyncio.ensure_future(station.ask(by("one", ORDER)))
         await upstream.until_received(1)
-        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
-        await station.until(lambda: scheduler.status().pause_s > 0)
+        await station.until(lambda: station.gateway.status().keys[0].pause_s > 0)
         waiting = [
             asyncio.ensure_future(station.ask(by(bot, message)))
             for bot, message in (("two", READ), ("two", CANCEL), ("one", MODIFY))
         ]
-        await station.until(lambda: sum(scheduler.status().waiting.values()) == 4)
+        await station.until(lambda: station.waiting() == 4)
         assert met(await station.ask(by("three", READ))) == (200, "done", None, 1)
 
         assert met(await first) == (200, "done", None, 2)
@@ -130,7 +129,7 @@ async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Stat
     """It is a lost reply like any other: it does not prove that an order was refused."""
     station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
     assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
-    assert station.gateway.generation.exchange.live_keys["main"].scheduler.status().pause_s > 3500
+    assert station.gateway.status().keys[0].pause_s > 3500
 
 
 async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:

@@ -37,17 +37,12 @@ async def shared_station(upstream: Upstream, /, **tables: Any) -> AsyncIterator[
         yield station
 
 
-def waiting(station: Station) -> int:
-    schedulers = {live_key.scheduler for live_key in station.gateway.generation.exchange.live_keys.values()}
-    return sum(sum(scheduler.status().waiting.values()) for scheduler in schedulers)
-
-
 async def asked(station: Station, *messages: bytes) -> list["asyncio.Task[Reply]"]:
     """Send each by a bot of its own, and let them go once all of them wait."""
     let_go, asks = hold(station, "main", "other"), []
     for message in messages:
         asks.append(asyncio.create_task(station.ask(message)))
-        await station.until(lambda: waiting(station) == len(asks))
+        await station.until(lambda: station.waiting() == len(asks))
     let_go()
     return asks
 
@@ -250,10 +245,10 @@ async def test_reads_from_before_and_after_a_reload_are_sent_each(upstream: Upst
     async with shared_station(upstream) as station:
         let_go = hold(station)
         before = asyncio.create_task(station.ask(read("one")))
-        await station.until(lambda: waiting(station) == 1)
+        await station.until(lambda: station.waiting() == 1)
         await station.gateway.reloader.reload("the test")
         after = asyncio.create_task(station.ask(read("two")))
-        await station.until(lambda: waiting(station) == 2)
+        await station.until(lambda: station.waiting() == 2)
         let_go()
         assert [met(await one)[3] for one in (before, after)] == [1, 1]
     assert upstream.receipts(TARGET) == 2
@@ -277,7 +272,7 @@ async def test_a_read_whose_bot_hangs_up_unsent_takes_none_of_those_with_it_alon
     """It has its turn, and then the only connection is in use."""
     async with one_connection_in_use(upstream) as (station, go):
         first, second = await asked(station, read("one"), read("two"))
-        await station.until(lambda: not waiting(station))
+        await station.until(lambda: not station.waiting())
         first.cancel()
         await station.until(lambda: len(station.gateway.server.connections) == 2)
         go.set()

@@ -155,14 +155,13 @@ async def test_a_cancel_overtakes_orders_and_reads(upstream: Upstream) -> None:
     go = asyncio.Event()
     upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
     async with three_bots(upstream) as station, asyncio.TaskGroup() as group:
-        scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
         group.create_task(station.ask(order_by("one")))
         await upstream.until_received(2)
         for message in [order_by("two")] * 8 + [read_by("two")] * 8:
             group.create_task(station.ask(message))
-        await station.until(lambda: sum(scheduler.status().waiting.values()) == 16)
+        await station.until(lambda: station.waiting() == 16)
         cancel = group.create_task(station.ask(by("one", b"DELETE", b"/v1/trade/order/1")))
-        await station.until(lambda: sum(scheduler.status().waiting.values()) == 17)
+        await station.until(lambda: station.waiting() == 17)
         go.set()
         assert met(await cancel) == (200, "done", None, 1)
     assert upstream.received[2].target == b"/v1/trade/order/1"

@@ -68,16 +68,6 @@ async def test_the_outcome_goes_by_the_code(
     assert len(upstream.received) == 2
 
 
-async def test_a_head_is_judged_by_its_status_as_nothing_else_comes(
-    upstream: Upstream, tmp_path: Path
-) -> None:
-    async with coded(upstream, tmp_path) as station:
-        for status, outcome in ((b"200 OK", "done"), (b"404 Not Found", "refused")):
-            upstream.answers.append(say(reply(status)))
-            answer = await station.ask(request(b"HEAD", b"/v1/trade/symbols/list"))
-            assert (answer.outcome, answer.reason) == (outcome, None)
-
-
 async def test_what_is_limited_by_a_code_is_sent_again_and_counted(
     upstream: Upstream, tmp_path: Path
 ) -> None:

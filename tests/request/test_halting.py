@@ -77,9 +77,7 @@ async def test_an_order_that_was_refused_once_is_not_sent_again(upstream: Upstre
     async with running_station(upstream, limits={"max_wait": 120}) as station, station.bot() as bot:
         await bot.send(ORDER)
         await station.until(lambda: station.gateway.status().keys[0].pause_s > 0)
-        await station.until(
-            lambda: station.gateway.generation.exchange.live_keys["main"].scheduler.status().waiting != {}
-        )
+        await station.until(lambda: station.waiting() == 1)
         await station.gateway.halt(Scope())
         refused = await bot.reply(b"POST")
         assert (refused.reason, refused.outcome, refused.attempts) == ("halted", "refused", 1)

@@ -34,14 +34,13 @@ async def hold_all_behind_a_resend(station: Station) -> tuple[asyncio.Task[Reply
 async def test_a_bot_that_is_gone_while_waiting_is_never_sent_for(station: Station, message: bytes) -> None:
     upstream = station.upstream
     first, go = await hold_all_behind_a_resend(station)
-    scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
     async with station.bot() as bot:
         await bot.send(message)
-        await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
+        await station.until(lambda: station.waiting() == 1)
         bot.hang_up()
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
-    assert not sum(scheduler.status().waiting.values())
+    assert not station.waiting()
 
     go.set()
     assert (await first).status == 200
@@ -174,8 +173,7 @@ async def test_what_a_bot_that_is_gone_had_asked_before(station: Station, behind
 async def test_one_that_waits_while_nothing_is_read(station: Station, behind: bytes) -> None:
     """It leaves the line, though the end of its connection cannot be read."""
     first, go = await hold_all_behind_a_resend(station)
-    scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
-    waits = station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
+    waits = station.until(lambda: station.waiting() == 1)
     await hang_up_behind(station, ORDERS["DELETE"] + behind, waits)
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)

@@ -81,10 +81,9 @@ async def test_while_the_first_waits_in_line(station: Station) -> None:
     """Nothing is signed yet, and so there is no fence to tell."""
     station.upstream.answers.append(pause(b"0.3"))
     ahead = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    scheduler = station.gateway.generation.exchange.live_keys["main"].scheduler
-    await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
+    await station.until(lambda: station.waiting() == 1)
     first = asyncio.ensure_future(station.ask(order()))
-    await station.until(lambda: sum(scheduler.status().waiting.values()) == 2)
+    await station.until(lambda: station.waiting() == 2)
     answer = await station.ask(order())
     assert (answer.status, answer.reason, answer.outcome) == (409, "in_flight", "unknown")
     assert (await first).outcome == "done"

@@ -98,6 +98,12 @@ class Station:
         breaker.observe(401, refused, now)
         breaker.conclude(refused, now)
 
+    def waiting(self) -> int:
+        """Count the requests that wait for their turn, of any key."""
+        keys = self.gateway.generation.exchange.live_keys.values()
+        schedulers = {live_key.scheduler for live_key in keys}
+        return sum(sum(scheduler.status().waiting.values()) for scheduler in schedulers)
+
     async def until_all_hung_up(self) -> None:
         """Wait until the gateway has noticed that no bot is connected any more."""
         await self.until(lambda: all(bot.transport is None for bot in self.gateway.server.connections))
