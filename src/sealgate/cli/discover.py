@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from sealgate.config import Config, load_config
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.arguments import checked_target, chosen_alias
 from sealgate.diagnose.probe import Discovery, ProbeSpec, direct_upstream
-from sealgate.diagnose.schemes import ENDS, MOST_AGAIN, End, Lesson, Plan, ProbeResult, SearchEnd
+from sealgate.diagnose.schemes import ENDS, End, Lesson, Plan, ProbeResult, SearchEnd
 from sealgate.keys.signing_choices import SignedTarget
 from sealgate.machine.loop import run
 from sealgate.machine.system import System
@@ -71,16 +70,26 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **spec:
         leave_with_error("there is no terminal to ask on; pass --yes to send them")
     if not is_agreed and not click.confirm("Send them?", err=True):
         leave("nothing was sent")
-    search = run(_search(config, discovery))
-    for line in explanation(config, chosen, search):
+    finding = run(_search(config, discovery))
+    for line in explanation(config, chosen, discovery, finding):
         click.echo(f"sealgate: {line}", err=True)
-    settings = _settings(config, search.finding)
+    settings = _settings(config, finding)
     if as_json:
-        click.echo(json.dumps(_document(search, settings)))
+        click.echo(json.dumps(_document(discovery, finding, settings)))
     elif settings:
         click.echo("\n".join(["[signing]", *(f'{name} = "{value}"' for name, value in settings.items())]))
-    if search.finding.end is not End.FOUND:
+    if finding.end is not End.FOUND:
         raise click.exceptions.Exit(1)
+
+
+async def _search(config: Config, discovery: Discovery) -> SearchEnd:
+    """Send the reads, and print each answer as it arrives."""
+
+    def tell(heard: ProbeResult) -> None:
+        click.echo(line(len(discovery.heard), heard), err=True)
+
+    async with direct_upstream(config) as upstream:
+        return await discovery.run(upstream, tell)
 
 
 def _spec(config: Config, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
@@ -92,49 +101,15 @@ def _spec(config: Config, alias: str | None, target: str | None, spacing_s: floa
     return ProbeSpec(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """All that came of a search. `offset_s` is the exchange's clock minus this host's, None if not known."""
-
-    heard: tuple[ProbeResult, ...]
-    finding: SearchEnd
-    offset_s: float | None
-    clock_trouble: str | None
-
-
-async def _search(config: Config, discovery: Discovery) -> Search:
-    """Send the reads, and print each answer as it arrives."""
-    heard: list[ProbeResult] = []
-    async with direct_upstream(config) as upstream:
-        async for step in discovery.run(upstream):
-            if isinstance(step, SearchEnd):
-                finding = step
-            else:
-                heard.append(step)
-                click.echo(line(len(heard), step), err=True)
-    return Search(tuple(heard), finding, discovery.offset_s(), discovery.clock_trouble)
-
-
 def announcement(config: Config, spec: ProbeSpec, plan: Plan) -> str:
     """Return what will be sent."""
-    key = f"key {spec.alias} ({shortened(config.keys[spec.alias].api_key)})"
-    rows = (
-        (1, f"GET {config.clock.path}", "unsigned, for the clock"),
-        (plan.most_ways, f"{spec.method} {spec.path}", "signed another way each time"),
-        (len(SignedTarget), f"{spec.method} {spec.target(has_query=True)}", "is the query signed?"),
-        (MOST_AGAIN, f"{spec.method} {spec.path}", "again, after a 429 or a fault"),
-    )
-    width = max(len(read) for _, read, _ in rows)
-    lines = [f"  {most:>2} x {read:<{width}}  {why}" for most, read, why in rows]
-    most_reads = 1 + plan.most_reads
-    return "\n".join(
-        [
-            f"It will send at most {most_reads} reads, one every {spec.spacing_s:g} s,",
-            f"to {config.base_url}, with {key}:",
-            *lines,
-            "They change nothing, and stop at the first signature that is accepted.",
-            "Each refused one counts as a failed sign-in at the exchange.",
-        ]
+    return (
+        f"It will send at most {1 + plan.most_reads} reads, one every {spec.spacing_s:g} s,\n"
+        f"to {config.base_url}, with key {spec.alias} ({shortened(config.keys[spec.alias].api_key)}):\n"
+        f"  GET {config.clock.path}, unsigned, for the clock\n"
+        f"  {spec.method} {spec.target(has_query=True)}, signed another way each time\n"
+        "They change nothing, and stop at the first signature that is accepted.\n"
+        "Each refused one counts as a failed sign-in at the exchange."
     )
 
 
@@ -151,17 +126,17 @@ def line(number: int, heard: ProbeResult) -> str:
     return f"{number:>2}  {way}  {heard.words}{accepted}"
 
 
-def explanation(config: Config, spec: ProbeSpec, search: Search) -> Iterator[str]:
+def explanation(config: Config, spec: ProbeSpec, discovery: Discovery, finding: SearchEnd) -> Iterator[str]:
     """Yield what the end means and what to do, and what else was noticed."""
-    if search.clock_trouble is not None:
-        yield f"{search.clock_trouble}; signed by this host's clock"
-    elif search.offset_s is not None and abs(search.offset_s) > _FINE_S:
-        side = "behind" if search.offset_s > 0 else "ahead of"
+    venue, offset_s = config.venue, discovery.offset_s()
+    if discovery.clock_trouble:
+        yield f"{discovery.clock_trouble}; signed by this host's clock"
+    elif offset_s is not None and abs(offset_s) > _FINE_S:
+        side = "behind" if offset_s > 0 else "ahead of"
         yield (
-            f"this host's clock is {abs(search.offset_s):.1f} s {side} the exchange's; "
+            f"this host's clock is {abs(offset_s):.1f} s {side} the exchange's; "
             "signed by the exchange's, as the gateway does"
         )
-    finding, venue = search.finding, config.venue
     if finding.end is not End.FOUND:
         yield ENDS[finding.end].format(
             words=finding.words,
@@ -184,8 +159,8 @@ def explanation(config: Config, spec: ProbeSpec, search: Search) -> Iterator[str
     told = "the configuration already says so"
     if changed:
         told = f"put this into sealgate.toml, it changes {', '.join(changed)}"
-    yield f"found after {len(search.heard)} signed reads; {told}"
-    read = next(one for one in search.heard if one.probe.way == finding.way)
+    yield f"found after {len(discovery.heard)} signed reads; {told}"
+    read = next(one for one in discovery.heard if one.probe.way == finding.way)
     if read.lesson is Lesson.PASSED:
         yield f"the signature is right, but the read itself is refused: {read.words}"
 
@@ -203,24 +178,24 @@ def _settings(config: Config, finding: SearchEnd) -> dict[str, str]:
     return known if finding.target is None else known | {"target": finding.target.value}
 
 
-def _document(search: Search, settings: dict[str, str]) -> dict[str, object]:
+def _document(discovery: Discovery, finding: SearchEnd, settings: dict[str, str]) -> dict[str, object]:
     """Return the same for programs."""
+    offset_s = discovery.offset_s()
     return {
-        "end": search.finding.end.value,
-        "words": search.finding.words,
+        "end": finding.end.value,
+        "words": finding.words,
         "signing": settings or None,
-        "signed_reads": len(search.heard),
-        "clock_offset_s": None if search.offset_s is None else round(search.offset_s, 3),
+        "signed_reads": len(discovery.heard),
+        "clock_offset_s": None if offset_s is None else round(offset_s, 3),
         "tried": [
             {
-                "encoding": one.probe.way.encoding.value,
-                "secret_is": one.probe.way.secret_is.value,
-                "target": one.probe.target.value,
+                **one.probe.way._asdict(),
+                "target": one.probe.target,
                 "has_query": one.probe.has_query,
                 "is_false": one.probe.is_false,
                 "verdict": one.lesson.value,
                 "words": one.words,
             }
-            for one in search.heard
+            for one in discovery.heard
         ],
     }

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
@@ -138,9 +138,10 @@ class ProbeSpec:
 
 
 class Discovery:
-    """One search. Raises SecretError. `clock_trouble` says why the exchange's time is not known, if so.
+    """One search. Raises SecretError.
 
-    It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
+    It sends only reads: one for the exchange's time, then signed ones, with a pause before each. `heard` is
+    what came of these. `clock_trouble` says why the exchange's time is not known, "" if it is.
     """
 
     def __init__(self, config: Config, spec: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
@@ -155,28 +156,26 @@ class Discovery:
             SignedTarget(venue.signed_target),
         )
         self._clock = CommandClock(config.clock.field, system)
-        self.clock_trouble: str | None = None
+        self.heard: list[ProbeResult] = []
+        self.clock_trouble = ""
 
-    async def run(self, upstream: Upstream) -> AsyncIterator[ProbeResult | SearchEnd]:
-        """Send one read after the other, and yield what came of each; the last is the finding."""
+    async def run(self, upstream: Upstream, tell: Callable[[ProbeResult], None]) -> SearchEnd:
+        """Send one read after the other, and return how the search ended."""
         # 1. The exchange's time; without one, this host's has to do.
         sent = self._system.now()
         answer = await read(upstream, self._config.clock.path)
         if isinstance(answer, Failure):
-            yield SearchEnd(End.UNREACHABLE, answer.detail)
-            return
+            return SearchEnd(End.UNREACHABLE, answer.detail)
         if lesson_of(answer.status, answer.verdict, upstream.judge) is Lesson.LIMITED:
-            yield SearchEnd(End.LIMITED, self._words(answer))
-            return
+            return SearchEnd(End.LIMITED, self._words(answer))
         if trouble := self._clock.take(answer, sent):
             self.clock_trouble = f"{self._config.clock.path}: {trouble}"
         # 2. Signed reads, until it is clear what they teach.
-        heard: list[ProbeResult] = []
-        while not isinstance(step := next_step(self.plan, heard), SearchEnd):
-            await self._system.sleep(pause_s(heard, self._spec.spacing_s))
-            heard.append(await self._ask(upstream, step))
-            yield heard[-1]
-        yield step
+        while not isinstance(step := next_step(self.plan, self.heard), SearchEnd):
+            await self._system.sleep(pause_s(self.heard, self._spec.spacing_s))
+            self.heard.append(await self._ask(upstream, step))
+            tell(self.heard[-1])
+        return step
 
     def offset_s(self) -> float | None:
         """Return how far the exchange's clock is ahead of this host's, None if its time is not known."""

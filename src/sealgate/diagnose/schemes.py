@@ -46,14 +46,9 @@ class Plan:
     target: SignedTarget
 
     @property
-    def most_ways(self) -> int:
-        """How many signed reads without a query it takes at most, the false ones included."""
-        return len(self.ways) + _MOST_FALSE
-
-    @property
     def most_reads(self) -> int:
-        """How many signed reads it takes at most, those included that are sent again."""
-        return self.most_ways + len(SignedTarget) + MOST_AGAIN
+        """How many signed reads it takes at most: false ones, and those that are sent again, included."""
+        return len(self.ways) + _MOST_FALSE + len(SignedTarget) + sum(_AGAIN.values())
 
 
 def make_plan(possible: Container[SecretIs], configured: Way, target: SignedTarget) -> Plan:
@@ -196,7 +191,6 @@ class SearchEnd(NamedTuple):
 _FINAL = frozenset({Lesson.KEY_UNKNOWN, Lesson.HEADERS_UNKNOWN, Lesson.SESSION_WANTED, Lesson.UNREACHABLE})
 # How often a probe that taught nothing is sent again, in all.
 _AGAIN = {Lesson.LIMITED: 2, Lesson.CLOCK: 1, Lesson.TROUBLE: 1}
-MOST_AGAIN = sum(_AGAIN.values())
 
 
 def next_step(plan: Plan, heard: Sequence[ProbeResult]) -> Probe | SearchEnd:
