@@ -126,8 +126,8 @@ def test_an_occupied_port_is_one_line() -> None:
 
 
 WRONG = [
-    ("no port", ["--listen", "localhost"], "is not HOST:PORT"),
-    ("a port too large", ["--listen", "127.0.0.1:70000"], "is not HOST:PORT"),
+    ("no port", ["--listen", "localhost"], "is not host:port"),
+    ("a port too large", ["--listen", "127.0.0.1:70000"], "has a port out of range"),
     ("an unknown host", ["--listen", "no.such.host.invalid:1"], "cannot listen on no.such.host.invalid:1: "),
     ("an address of others", ["--listen", "192.0.2.1:1"], "192.0.2.1:1: cannot assign requested address;"),
     ("a kind that is none", ["--limit-kind", "leaky"], "is not one of"),

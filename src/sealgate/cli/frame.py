@@ -17,6 +17,7 @@ from sealgate.machine.terminal import leave_with_error
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from sealgate.config import Address
     from sealgate.venues.venue import Venue
 
 _FEW = 8  # options that fit into a line
@@ -38,6 +39,21 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
+
+
+class AddressParam(click.ParamType["Address"]):
+    """`HOST:PORT`, or `[HOST]:PORT` for IPv6."""
+
+    name = "host:port"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Address":
+        """Read it as the configuration does."""
+        from sealgate.config.addresses import parse_address
+
+        try:
+            return parse_address(str(value))
+        except ValueError as error:
+            self.fail(f"{value} {error}", param, ctx)
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

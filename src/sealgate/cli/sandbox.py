@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
-from sealgate.cli.frame import FiniteRange, unused_config_option
+from sealgate.cli.frame import AddressParam, FiniteRange, unused_config_option
 from sealgate.machine.terminal import leave_with_error, plain_cause
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:
+    from sealgate.config import Address
     from sealgate.sandbox.server import Sandbox
 
 MAX_COST = 10**6
@@ -29,23 +30,6 @@ _GATEWAY_SETTINGS = {
     "recv_window_ms": "SEALGATE_KEYS__MAIN__RECV_WINDOW_MS",
 }
 _OF_ITS_OUTPUT = (errno.EPIPE, errno.ENOSPC)
-
-
-class HostPort(click.ParamType[tuple[str, int]]):
-    """`HOST:PORT`, or `[HOST]:PORT` for IPv6."""
-
-    name = "host:port"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Split at the last colon."""
-        if isinstance(value, tuple):
-            return value
-        host, _, port = str(value).rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 0xFFFF:  # noqa: PLR2004 - the largest port
-            self.fail(f"{value!r} is not HOST:PORT, as in 127.0.0.1:8790", param, ctx)
-        return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 class Cost(click.ParamType[tuple[str, int]]):
@@ -70,43 +54,34 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(SandboxSettings, include_extras=True)
     for setting in reversed(fields(SandboxSettings)):
         kind, about = get_args(hints[setting.name])
-        command = _option(setting.name, kind, about, setting.default)(command)
+        flag, is_many = f"--{setting.name.replace('_', '-')}", get_origin(kind) is tuple
+        command = click.option(
+            f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
+            setting.name,
+            type=_type(kind, about),
+            default=setting.default,
+            show_default=not is_many,
+            multiple=is_many,
+            help=about.help,
+        )(command)
     return command
 
 
-def _option(name: str, kind: Any, about: Option, default: object) -> Callable[[Any], Any]:
-    flag = f"--{name.replace('_', '-')}"
-    if kind is bool:
-        flag = f"{flag}/--no-{name.replace('_', '-')}"
-    is_many = get_origin(kind) is tuple
-    return click.option(
-        flag,
-        name,
-        type=_type(kind, about),
-        default=default,
-        show_default=not is_many,
-        multiple=is_many,
-        help=about.help,
-    )
-
-
 def _type(kind: Any, about: Option) -> Any:
-    types: dict[Any, Any] = {
-        Literal: lambda: click.Choice(get_args(kind)),
-        tuple: Cost,
-        int: lambda: click.IntRange(int(about.least), int(about.most)),
-        float: lambda: FiniteRange(about.least, about.most),
-        bool: lambda: click.BOOL,
-        str: lambda: click.STRING,
-    }
-    return types[get_origin(kind) or kind]()
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if get_origin(kind) is tuple:
+        return Cost()
+    if kind is int:
+        return click.IntRange(int(about.least), int(about.most))
+    return FiniteRange(about.least, about.most) if kind is float else kind
 
 
 @click.command("sandbox")
 @unused_config_option
 @click.option(
     "--listen",
-    type=HostPort(),
+    type=AddressParam(),
     default="127.0.0.1:8790",
     show_default=True,
     help="Where it listens; port 0 chooses a free port.",
@@ -119,7 +94,7 @@ def _type(kind: Any, about: Option) -> Any:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it listens.")
 @settings_options
-def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) -> None:
+def command(listen: "Address", db: str, *, as_json: bool, **choices: Any) -> None:
     """Run the exchange of the specification on this machine.
 
     It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults,
@@ -138,19 +113,17 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
     except OSError as error:
         if error.errno in _OF_ITS_OUTPUT:
             raise
-        host, port = listen
-        name = f"[{host}]" if ":" in host else host
         leave_with_error(
-            f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT"
+            f"cannot listen on {listen}: {plain_cause(error)}; choose another with --listen HOST:PORT"
         )
 
 
-async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:
+async def _run(settings: SandboxSettings, listen: "Address", db: str, *, as_json: bool) -> None:
     from sealgate.machine.loop import stop_event
     from sealgate.sandbox.server import running_sandbox
 
     stop = stop_event(ends_on_hangup=True)
-    async with running_sandbox(settings, listen=listen, db=db) as sandbox:
+    async with running_sandbox(settings, listen=(listen.host, listen.port), db=db) as sandbox:
         click.echo(_json_line(sandbox) if as_json else _for_people(sandbox, settings))
         await stop.wait()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sealgate.cli.admin import GoneError, admin_address, asking
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import AddressParam, config_option
 from sealgate.machine.terminal import leave
 
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ _OTHER_WAY = ", or use --admin HOST:PORT"
 @config_option
 @click.option("--once", is_flag=True, help="Print the figures once and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per update.")
-@click.option("--admin", metavar="HOST:PORT", help="The gateway's admin address (admin.tcp).")
+@click.option(
+    "--admin", type=AddressParam(), metavar="HOST:PORT", help="The gateway's admin address (admin.tcp)."
+)
 @click.option("--requests", is_flag=True, help="Show the latest requests; in a terminal, press r.")
 @click.option("--bot", metavar="BOT", default="", help="Only the latest requests of this bot.")
 @click.option("--outcome", type=_OUTCOMES, help="Only the latest requests with this outcome.")
 def command(  # noqa: PLR0913 - its options
     config_file: Path | None,
-    admin: str | None,
+    admin: "Address | None",
     bot: str,
     outcome: str | None,
     *,
@@ -48,7 +50,7 @@ def command(  # noqa: PLR0913 - its options
     """
     from sealgate.cli.top_screen import Inspector
 
-    place = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
+    place = (admin, admin.host) if admin else admin_address(config_file, _OTHER_WAY)
     inspector = Inspector(requests or bool(bot or outcome), bot, outcome or "")
     try:
         with closing(pictures(place, inspector)) as stream:
@@ -57,17 +59,6 @@ def command(  # noqa: PLR0913 - its options
         leave(str(error))
     except KeyboardInterrupt:
         pass
-
-
-def _given(admin: str) -> tuple["Address", str]:
-    """Return the address of `--admin`, and its host name."""
-    from sealgate.config.addresses import parse_address
-
-    try:
-        address = parse_address(admin)
-    except ValueError as error:
-        raise click.BadParameter(f"{admin} {error}", param_hint="--admin") from None
-    return address, address.host
 
 
 def _show(stream: Iterator[dict[str, Any]], inspector: "Inspector", *, once: bool, as_json: bool) -> None:

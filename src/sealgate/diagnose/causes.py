@@ -11,7 +11,6 @@ Source: spec.md, Authentication and Errors.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
 
 from sealgate.exchange.refused_reads import ASK_WHETHER_SERVED
 from sealgate.keys.key_records import KeyRecord, KeyState
@@ -79,92 +78,56 @@ class Facts:
 
 
 class Case:
-    """A refused read, as the table asks about it; its texts get `{name}` from here, or from the facts."""
+    """A refused read, as the table asks about it; `texts` has what stands for `{name}` in its texts."""
 
     def __init__(self, reply: WholeReply, facts: Facts) -> None:
+        verdict, found = reply.verdict, reply.verdict.found
         self.facts = facts
         self.status = reply.status
-        self.verdict = reply.verdict
+        self.verdict = verdict
         self.is_json = reply.body.lstrip().startswith(b"{")
-        self.has_rule = bool(reply.verdict.topic)
         self.key_state = facts.record and facts.record.state(facts.server_now_s)
         self.has_clock = facts.clock_error_ms is not None
+        self.oddity = facts.shape.oddity  # what no secret has
         # The scheme may be wrong: this is the only key, or all others were refused, too.
         is_open = not facts.venue and not facts.accepted
         self.is_alone = is_open and not facts.signature_refused
         self.are_all_refused = is_open and bool(facts.signature_refused)
         # If the exchange's words name a setting, the secret is hardly to blame.
-        self.named = [name for name in facts.wants if name in reply.verdict.words.lower()]
+        self.named = [name for name in facts.wants if name in verdict.words.lower()]
 
-        found = reply.verdict.found
         server_s = stated_time(found.get("server_time", ""))
-        self.skew_ms = None if server_s is None else facts.timestamp_ms - round(server_s * 1000)
+        skew_ms = 0 if server_s is None else facts.timestamp_ms - round(server_s * 1000)
         self.granted_ms = int(found.get("recv_window", facts.recv_window_ms))
-        self.is_stated = self.skew_ms is not None
-        self.is_outside = self.skew_ms is not None and abs(self.skew_ms) > self.granted_ms
+        self.is_stated = server_s is not None
+        self.is_outside = abs(skew_ms) > self.granted_ms
         self.permission = found.get("permission", "")
         self.address = found.get("address", "")
 
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name) if hasattr(self, name) else getattr(self.facts, name)
-
-    @property
-    def advice(self) -> str:
-        """The advice of the venue's rule."""
-        return clause(self.verdict.advice)
-
-    @property
-    def doc(self) -> str:
-        """Where the documents explain the error."""
-        return doc_link(self.verdict)
-
-    @property
-    def skew(self) -> str:
-        """How far apart timestamp and exchange are."""
-        skew_ms = self.skew_ms or 0
-        return f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the exchange's time"
-
-    @property
-    def clock_fix(self) -> str:
-        """What to do about a time that is not the exchange's: a venue's file says where the right one is."""
-        if self.facts.is_own_clock:
-            return "correct clock.path and clock.field: they lead to a different time"
-        return f"its clocks disagree: {RUN_AGAIN}"
-
-    @property
-    def accepted(self) -> str:
-        """The other keys that were accepted."""
-        return ", ".join(self.facts.accepted)
-
-    @property
-    def swapped(self) -> str:
-        """The keys whose signatures were refused."""
-        return ", ".join((self.facts.alias, *self.facts.signature_refused))
-
-    @property
-    def scheme_is(self) -> str:
-        """Whether anybody has chosen the scheme."""
-        return "it is at its defaults" if self.facts.scheme_is_default else "it was set by hand"
-
-    @property
-    def larger_units(self) -> str:
-        """The units of nonces that are larger numbers than this venue's."""
-        return _LARGER_UNITS[self.facts.nonce]
-
-    @property
-    def unit(self) -> str:
-        """The unit of this venue's nonces."""
-        return _UNITS[self.facts.nonce]
-
-    @property
-    def oddity(self) -> str:
-        """What no secret has."""
-        return self.facts.shape.oddity
+        side = "ahead of" if skew_ms > 0 else "behind"
+        own_clock_fix = "correct clock.path and clock.field: they lead to a different time"
+        self.texts = {
+            **{name: getattr(facts, name) for name in Facts.__slots__},
+            "accepted": ", ".join(facts.accepted),
+            "address": self.address,
+            "advice": clause(verdict.advice),
+            # A venue's file says where the right time is.
+            "clock_fix": own_clock_fix if facts.is_own_clock else f"its clocks disagree: {RUN_AGAIN}",
+            "doc": doc_link(verdict),
+            "granted_ms": self.granted_ms,
+            "larger_units": _LARGER_UNITS.get(facts.nonce),
+            "oddity": self.oddity,
+            "permission": self.permission,
+            "scheme_is": "it is at its defaults" if facts.scheme_is_default else "it was set by hand",
+            "skew": f"{abs(skew_ms) / 1000:.1f} s {side} the exchange's time",
+            "swapped": ", ".join((facts.alias, *facts.signature_refused)),
+            "unit": _UNITS.get(facts.nonce),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A cause, and how much speaks for it when `when` holds. `{name}` in the texts is of the `Case`."""
+    """A cause, and how much speaks for it when `when` holds. `{name}` is of the case's texts."""
 
     weight: Weight
     text: str
@@ -174,7 +137,7 @@ class Row:
 
     def cause(self, case: Case) -> Cause:
         """Return the cause in words."""
-        text, fix, evidence = (words.format_map(case) for words in (self.text, self.fix, self.evidence))
+        text, fix, evidence = (words.format_map(case.texts) for words in (self.text, self.fix, self.evidence))
         return Cause(self.weight, text, fix, evidence)
 
 
@@ -241,11 +204,11 @@ TABLE: Mapping[Means, tuple[Row, ...]] = {
         Row(LIKELY, "the secret was stored with something around it",
             "store the secret alone where keys.{alias}.secret points", "it {oddity}", lambda c: c.oddity),
         Row(LIKELY, "the secrets of {swapped} are swapped", _STORE, _ACCEPTED,
-            lambda c: c.accepted and c.facts.signature_refused),
-        Row(LIKELY, _SECRET, _STORE, _ACCEPTED, lambda c: c.accepted),
+            lambda c: c.facts.accepted and c.facts.signature_refused),
+        Row(LIKELY, _SECRET, _STORE, _ACCEPTED, lambda c: c.facts.accepted),
         # Where the venue's file says how it is signed, only the key's own settings can be wrong.
-        Row(LIKELY, _SECRET, _STORE, "", lambda c: c.facts.venue and not c.accepted and not c.named),
-        Row(POSSIBLE, _SECRET, _STORE, "", lambda c: c.facts.venue and not c.accepted and c.named),
+        Row(LIKELY, _SECRET, _STORE, "", lambda c: c.facts.venue and not c.facts.accepted and not c.named),
+        Row(POSSIBLE, _SECRET, _STORE, "", lambda c: c.facts.venue and not c.facts.accepted and c.named),
         *_setting("passphrase"),
         *_setting("uid"),
         Row(POSSIBLE, "the [signing] settings replace what the venue's file says",
@@ -253,7 +216,7 @@ TABLE: Mapping[Means, tuple[Row, ...]] = {
             lambda c: c.facts.venue and not c.facts.scheme_is_default),
         # Elsewhere the scheme can be wrong, too. The defaults are what most exchanges take, and a secret is
         # copied by hand: so the secret is likelier to be wrong, until every key is refused.
-        Row(UNLIKELY, _SCHEME, _DISCOVER, _ACCEPTED, lambda c: not c.facts.venue and c.accepted),
+        Row(UNLIKELY, _SCHEME, _DISCOVER, _ACCEPTED, lambda c: not c.facts.venue and c.facts.accepted),
         Row(LIKELY, _SECRET, _EITHER, "", lambda c: c.is_alone),
         Row(POSSIBLE, _SECRET, _EITHER, "", lambda c: c.are_all_refused),
         Row(POSSIBLE, _SCHEME, _DISCOVER, "{scheme_is}", lambda c: c.is_alone),
@@ -342,7 +305,7 @@ def causes_of(reply: WholeReply, facts: Facts) -> list[Cause]:
 
 def _rows(case: Case) -> tuple[Row, ...]:
     verdict = case.verdict
-    if verdict.means is Means.REFUSED and not case.has_rule:
+    if verdict.means is Means.REFUSED and not verdict.topic:
         return WITHOUT_RULE.get(case.status, UNLISTED)
     return KINDS.get(verdict.kind) or TABLE.get(verdict.means, SAYS_WHY)
 
