@@ -59,7 +59,7 @@ async def bench(aiohttp_raw_server: AiohttpRawServer) -> AsyncIterator[Bench]:
 
 
 async def test_through_sealgate_a_bot_sends_its_token_and_plain_http(bench: Bench) -> None:
-    assert await bench.client.get("/symbols/list") == {"ok": True}
+    assert await bench.client.ask("GET", "/symbols/list") == {"ok": True}
     (request,) = bench.exchange.received
     assert (request.method, request.raw_path) == ("GET", "/v1/trade/symbols/list")
     assert request.headers["Authorization"] == "Bearer t0"
@@ -77,7 +77,7 @@ def test_on_its_own_a_bot_signs_by_the_hosts_clock() -> None:
 
 async def test_a_429_is_waited_out_and_sent_again(bench: Bench) -> None:
     bench.exchange.answers += [web.Response(status=429, headers={"Retry-After": "0.01"})] * 1
-    assert await bench.client.post("/order", ORDER) == {"ok": True}
+    assert await bench.client.ask("POST", "/order", ORDER) == {"ok": True}
     assert [request.method for request in bench.exchange.received] == ["POST", "POST"]
     tally = bench.client.tally
     assert (tally.requests, tally.limited, tally.accepted, tally.unknown_orders) == (1, 1, 1, 0)
@@ -109,14 +109,14 @@ SETBACKS: dict[str, tuple[str, web.Response | None, int]] = {
 async def test_setbacks(bench: Bench, method: str, answer: web.Response | None, unknown: int) -> None:
     bench.exchange.answers.append(answer)
     with pytest.raises(Setback):
-        await (bench.client.post("/order", ORDER) if method == "POST" else bench.client.get("/x"))
+        await bench.client.ask(method, "/order", ORDER if method == "POST" else None)
     assert (bench.client.tally.accepted, bench.client.tally.unknown_orders) == (0, unknown)
 
 
 async def test_nothing_new_is_sent_once_it_is_over(bench: Bench) -> None:
     bench.over.set()
     with pytest.raises(Over):
-        await bench.client.delete("/order/1")
+        await bench.client.ask("DELETE", "/order/1")
     with pytest.raises(Over):
         await bench.client.rest(3600)
     assert bench.exchange.received == []
@@ -124,7 +124,7 @@ async def test_nothing_new_is_sent_once_it_is_over(bench: Bench) -> None:
 
 async def test_the_end_cuts_a_wait_short(bench: Bench) -> None:
     bench.exchange.answers.append(web.Response(status=429, headers={"Retry-After": "3600"}))
-    asking = asyncio.create_task(bench.client.get("/x"))
+    asking = asyncio.create_task(bench.client.ask("GET", "/x"))
     while not bench.client.tally.limited:
         await asyncio.wait([asking], timeout=0.01)
     bench.over.set()

@@ -536,7 +536,7 @@ async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     result = await setup.check("--path", "/elsewhere")
     assert result.exit_code == 2
-    assert "sealgate: error: --path:" in result.output
+    assert "sealgate: error: outside_prefix: " in result.output
 
 
 async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:

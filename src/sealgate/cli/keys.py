@@ -13,7 +13,7 @@ from rich.text import Text
 from sealgate.cli.frame import config_option, json_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config import load_config
-from sealgate.diagnose.key_reading import Account, KeysOptions, read_account
+from sealgate.diagnose.key_reading import Account, read_account
 from sealgate.keys.key_records import KeyState, ListedKey
 from sealgate.machine.findings import Level, span
 from sealgate.machine.loop import run
@@ -36,7 +36,7 @@ def command() -> None:
 @json_option
 def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) -> None:
     """List the account's keys: permissions, whitelist, expiry, age and use. HERE is the alias in keys.*."""
-    account = run(read_account(load_config(config_file), KeysOptions(alias, None, None)))
+    account = run(read_account(load_config(config_file), alias))
     click.echo(json.dumps({"keys": _keys(account)}) if as_json else list_text(account))
 
 
@@ -62,9 +62,9 @@ def audit_command(
     if limit is not None and api_key is None:
         raise click.UsageError("--limit needs API_KEY: it is about the log of one key.")
 
-    account = run(read_account(load_config(config_file), KeysOptions(alias, api_key, limit)))
+    account = run(read_account(load_config(config_file), alias, api_key, limit))
     click.echo(audit_json(account) if as_json else audit_text(account))
-    if account.has_failed:
+    if any(finding.level is Level.FAIL for finding in account.findings):
         raise click.exceptions.Exit(1)
 
 

@@ -1,7 +1,7 @@
 """Four example bots. They share one API key and its rate limit, and know nothing of each other.
 
-Each is a loop over `client`, which has `get`, `post`, `delete` and `rest`: plain HTTP, with the exchange's
-own paths and bodies.
+Each is a loop over `client`, which has `ask` and `rest`: plain HTTP, with the exchange's own paths and
+bodies.
 """
 
 import asyncio
@@ -69,18 +69,6 @@ class Client:
         self._over = over
         self._not_before = 0.0
 
-    async def get(self, path: str) -> Any:
-        """Read something. Raises Setback and Over."""
-        return await self._call("GET", path)
-
-    async def post(self, path: str, order: dict[str, str]) -> Any:
-        """Place an order. Raises Setback and Over."""
-        return await self._call("POST", path, json.dumps(order).encode())
-
-    async def delete(self, path: str) -> Any:
-        """Cancel an order. Raises Setback and Over."""
-        return await self._call("DELETE", path)
-
     async def rest(self, seconds: float) -> None:
         """Do nothing for a while. Raises Over."""
         try:
@@ -90,9 +78,9 @@ class Client:
             return
         raise Over
 
-    async def _call(self, method: str, path: str, body: bytes = b"") -> Any:
-        """Send a request until the reply is not a 429, and return what the reply says."""
-        is_order = method != "GET"
+    async def ask(self, method: str, path: str, order: dict[str, str] | None = None) -> Any:
+        """Send a request until the reply is not a 429, and return what it says. Raises Setback and Over."""
+        is_order, body = method != "GET", b"" if order is None else json.dumps(order).encode()
         with self.tally.waiting(method):
             while True:
                 await self.rest(self._not_before - self._system.now())
@@ -125,30 +113,30 @@ async def quick(client: Client) -> None:
     """Look at the market five times a second, and buy a little now and then."""
     while True:
         for _ in range(5):
-            await client.get("/symbols/list")
+            await client.ask("GET", "/symbols/list")
             await client.rest(0.2)
-        await client.post("/order", MATCHING)
+        await client.ask("POST", "/order", MATCHING)
 
 
 async def slow(client: Client) -> None:
     """Buy a little every second."""
     while True:
-        await client.post("/order", MATCHING)
+        await client.ask("POST", "/order", MATCHING)
         await client.rest(1.0)
 
 
 async def flood(client: Client) -> None:
     """Read as fast as the answers come, without a thought for the limit."""
     while True:
-        await client.get("/spot/symbols/list")
+        await client.ask("GET", "/spot/symbols/list")
 
 
 async def cancel(client: Client) -> None:
     """Place an order and take it back: the one that must not wait while prices move."""
     while True:
-        order = await client.post("/order", RESTING)
+        order = await client.ask("POST", "/order", RESTING)
         await client.rest(0.25)
-        await client.delete(f"/order/{order['order_id']}")
+        await client.ask("DELETE", f"/order/{order['order_id']}")
         await client.rest(0.25)
 
 

@@ -5,7 +5,7 @@ import itertools
 import json
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict
 
 import click
@@ -165,26 +165,17 @@ class _Scene:
 async def _show_until(stop: asyncio.Event, seconds: float | None, scene: _Scene, console: Console) -> None:
     """Show the scene until the time is up or `stop` is set: live on a terminal, else in lines."""
     is_live = console.is_terminal and not console.is_dumb_terminal
-    showing = asyncio.create_task((_show_live if is_live else _show_lines)(scene, console))
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait((stopped, showing), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        stopped.cancel()
-        showing.cancel()
-        with suppress(asyncio.CancelledError):
-            await showing
-
-
-async def _show_live(scene: _Scene, console: Console) -> None:
-    with Live(console=console, auto_refresh=False, transient=True) as view:
-        while True:
-            view.update(live(scene.picture()), refresh=True)
-            await scene.system.sleep(_LIVE_S)
-
-
-async def _show_lines(scene: _Scene, console: Console) -> None:
-    for number in itertools.count(1):
-        # Counted from the start, so that no second is skipped however long a line takes.
-        await scene.system.sleep(scene.started + number * _PLAIN_S - scene.system.now())
-        console.print(plain(scene.picture()), markup=False, highlight=False, soft_wrap=True)
+    step_s = _LIVE_S if is_live else _PLAIN_S
+    with Live(console=console, auto_refresh=False, transient=True) if is_live else nullcontext() as view:
+        for number in itertools.count(1):
+            # Counted from the start, so that no second is skipped however long a line takes.
+            due_s = number * step_s if seconds is None else min(number * step_s, seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(scene.started + due_s - scene.system.now()):
+                    await stop.wait()
+            if stop.is_set() or due_s == seconds:
+                return
+            if view is not None:
+                view.update(live(scene.picture()), refresh=True)
+            else:
+                console.print(plain(scene.picture()), markup=False, highlight=False, soft_wrap=True)

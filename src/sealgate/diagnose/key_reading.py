@@ -16,18 +16,9 @@ from sealgate.keys.key import Secret, bearer_line, by_session
 from sealgate.keys.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.keys.key_records import AuditEntry, ListedKey, list_audit, list_keys
 from sealgate.keys.parts import read_session
-from sealgate.machine.findings import REACH, Level, error_words
+from sealgate.machine.findings import REACH, error_words
 from sealgate.machine.system import System
 from sealgate.machine.terminal import leave, leave_with_error, shortened
-
-
-@dataclass(frozen=True, slots=True)
-class KeysOptions:
-    """What was asked for: the key whose session is used, the one to look at, and how much of its log."""
-
-    alias: str | None
-    api_key: str | None
-    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +30,6 @@ class Account:
     findings: tuple[KeyFinding, ...]
     log: tuple[AuditEntry, ...] | None
     now: float
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether anything is so wrong that the command fails."""
-        return any(finding.level is Level.FAIL for finding in self.findings)
 
 
 def bots_may(config: Config, alias: str) -> frozenset[str]:
@@ -63,18 +49,24 @@ class _Listed(NamedTuple):
     session: Secret
 
 
-async def read_account(config: Config, options: KeysOptions) -> Account:
-    """Read what was asked for; leave with exit code 1 if the exchange does not give it."""
+async def read_account(
+    config: Config, session_of: str | None, api_key: str | None = None, limit: int | None = None
+) -> Account:
+    """Read the keys, or one key with so many entries of its log.
+
+    The session token is that of an alias, `session_of`, else each that there is. Leaves with exit code 1 if
+    the exchange does not give what is asked for.
+    """
     path, listed = config.venue.key_list, dict[str, _Listed]()
     async with direct_upstream(config) as upstream:
         # 1. The keys of each user whose session there is.
-        for alias, session in _sessions(config, options.alias).items():
+        for alias, session in _sessions(config, session_of).items():
             keys = list_keys(await _read(config, upstream, alias, session, path))
             for key in _not_a_list(path) if keys is None else keys:
                 listed.setdefault(key.api_key, _Listed(key, alias, session))
         # 2. What is wrong with them. If one user's session was chosen, keys of others may well be missing.
         own = [OwnKey(alias, key.api_key, bots_may(config, alias)) for alias, key in config.keys.items()]
-        chosen = {config.keys[options.alias].api_key} if options.alias else {key.api_key for key in own}
+        chosen = {config.keys[session_of].api_key} if session_of else {key.api_key for key in own}
         now = System().wall()
         findings = [
             finding
@@ -83,13 +75,13 @@ async def read_account(config: Config, options: KeysOptions) -> Account:
         ]
         # 3. All of it, or one key with its log.
         log = None
-        if options.api_key is not None:
-            api_key = _meant(config, options.api_key, listed)
+        if api_key is not None:
+            api_key = _meant(config, api_key, listed)
             findings = [finding for finding in findings if finding.api_key == api_key]
             listed = {api_key: listed[api_key]} if api_key in listed else {}
             for key, alias, session in listed.values():
                 of_key = f"{path}/{quote(key.api_key, safe='')}/audit"
-                query = "" if options.limit is None else f"?limit={options.limit}"
+                query = "" if limit is None else f"?limit={limit}"
                 entries = list_audit(await _read(config, upstream, alias, session, of_key + query))
                 log = tuple(_not_a_list(of_key) if entries is None else entries)
     aliases = {key.api_key: alias for alias, key in config.keys.items()}
