@@ -62,10 +62,6 @@ def test_help_lists_each_command_with_its_line_of_the_table() -> None:
     assert listed == {name: text for name, (_, text) in COMMANDS.items()}
 
 
-def test_a_shell_completes_the_commands_of_the_table() -> None:
-    assert main.list_commands(click.Context(main)) == list(COMMANDS)
-
-
 def test_version() -> None:
     result = CliRunner().invoke(main, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"sealgate {__version__}\n")
@@ -258,12 +254,6 @@ def test_a_token_has_256_bits_and_needs_no_quoting() -> None:
 
 def test_no_token_comes_twice() -> None:
     assert len({new_token() for _ in range(20)}) == 20
-
-
-def test_an_unknown_command_of_the_group_names_the_nearest() -> None:
-    result = CliRunner().invoke(main, ["token", "nwe"])
-    assert result.exit_code == 2
-    assert "Did you mean 'new'?" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -166,18 +166,6 @@ def test_a_file_that_no_gateway_has_made(file: Path) -> None:
     assert not file.exists()
 
 
-def test_a_file_of_another_version(file: Path) -> None:
-    prepare(file)
-    with closing(connect(file)) as database:
-        database.execute("PRAGMA user_version = 1")
-    assert "made by another version (1); start the Sealgate that made it; " in error_of(file)
-
-
-def test_a_file_that_is_no_journal(file: Path) -> None:
-    file.write_text("no journal, " * 100)
-    assert error_of(file).endswith("file is not a database; name another file, or move it away")
-
-
 def test_a_damaged_file_does_not_say_that_none_is_in_doubt(file: Path) -> None:
     write(file, settled_row(ORDER, UNKNOWN, 0))
     lock = Lock(file)

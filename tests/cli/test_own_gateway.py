@@ -84,8 +84,6 @@ def process(production: tuple[Machine, Gateway], machine: Machine) -> int:
 OTHER_URL, OTHER_PORT = "http://127.0.0.1:9", free_port()
 REHEARSALS = {
     "another exchange": (OTHER_URL, None, "", f"(base_url is {OTHER_URL} here, and http"),
-    "another address": (None, OTHER_PORT, "", f"(listen.tcp is 127.0.0.1:{OTHER_PORT} here, and 127.0.0.1:"),
-    "another exchange, and a mistake": (OTHER_URL, None, "wieght = 2\n", f"(base_url is {OTHER_URL} here"),
     "another address, and a mistake": (
         *(None, OTHER_PORT, "wieght = 2\n"),
         f"(listen.tcp is 127.0.0.1:{OTHER_PORT} here, and 127.0.0.1:",

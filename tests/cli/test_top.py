@@ -47,19 +47,6 @@ async def test_one_picture_as_json(served: Served, upstream: Upstream) -> None:
     assert picture["errors"][0]["kind"] == "signature_invalid"
 
 
-async def test_one_picture_for_people(served: Served, upstream: Upstream) -> None:
-    code, program = await ended_program("top", "--once", "--admin", place(served))
-    assert code == 0, program.output
-    for text in (
-        "Sealgate ready",
-        upstream.base_url,
-        "Key main",
-        "no limit known yet",
-        "No bot has met an error",
-    ):
-        assert text in program.output.replace("\n", " ")
-
-
 async def test_picture_after_picture(served: Served) -> None:
     async with running_program("top", "--json", "--admin", place(served)) as program:
         async with asyncio.timeout(PATIENCE_S):
@@ -87,23 +74,6 @@ async def test_nobody_there(tmp_path: Path) -> None:
     assert code == 1
     (line,) = program.err
     assert line.startswith(f"sealgate: no gateway answers at 127.0.0.1:{port}: connection refused; start it")
-
-
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [("", "admin.tcp is off"), ("127.0.0.1:0", "give it a fixed one, or use --admin HOST:PORT")],
-)
-async def test_an_address_that_says_nothing(setting: str, words: str, tmp_path: Path) -> None:
-    settings = environ("http://127.0.0.1:9", ADMIN__TCP=setting)
-    code, program = await ended_program("top", "--once", environ=settings, folder=tmp_path)
-    assert code == 2
-    assert words in program.output
-
-
-async def test_an_address_that_is_none() -> None:
-    code, program = await ended_program("top", "--admin", "nonsense")
-    assert code == 2
-    assert "is not host:port" in program.output
 
 
 WORDS = "20 to 21 per 1 s, from 2 refusals; last 48 s ago; refused at most one in 700"

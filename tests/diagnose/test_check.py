@@ -1,15 +1,11 @@
 """`sealgate check` as its users meet it: a whole set-up, the forms of the report, what is sent."""
 
-import asyncio
 import json
 import os
-import re
 import socket
-import sys
 from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs
 
 import aiohttp
@@ -21,17 +17,15 @@ from rig.program import Program, running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import Act, Received, say
-from rig.wire import PATIENCE_S, let_pass, reply
+from rig.wire import reply
 from sealgate.cli import main
 from sealgate.config import load_config
-from sealgate.config.venues import built_in_venue, venue_source
 from sealgate.diagnose.local import found_wrong, look_at_reach
 from sealgate.keys.key_health import MANY_MISMATCHES
-from sealgate.limits.snapshots import pause_s
 from sealgate.machine.findings import fail, warn
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import connect, prepare
-from sealgate.orders.journal.learned import read_limits, write_limits
+from sealgate.orders.journal.learned import write_limits
 from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.marks import Marks
 from sealgate.orders.journal.nonces import raise_mark
@@ -154,7 +148,6 @@ async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
     ("venue", "status", "body", "words"),
     [
         ("bybit", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
-        ("binance", LEGAL_REASONS, json.dumps({"msg": BLOCKED}).encode(), f"451 {BLOCKED}"),
         ("htx", LEGAL_REASONS, b"", "451; nothing more was asked"),
         # No path for the time: its own lines begin with any path at all.
         ("bitfinex", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
@@ -178,56 +171,6 @@ async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
 
 SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
 SAW = "203.0.113.5, which the exchange saw"
-
-
-def at_binance(accepted: bytes) -> Any:
-    """Return a script: all signed reads mean one of several things, but for one path."""
-
-    def act(request: Received) -> Act:
-        if request.target.startswith(b"/api/v3/time"):
-            return say(reply(b"200 OK", b'{"serverTime": %d}' % int(System().wall() * 1000)))
-        if not request.head.value(b"X-MBX-APIKEY"):
-            return say(reply(b"400 Bad Request", b'{"code": -2014, "msg": "API-key format invalid."}'))
-        is_accepted = bool(accepted) and request.target.startswith(accepted)
-        return say(reply(b"200 OK", b"{}") if is_accepted else reply(b"401 Unauthorized", SEVERAL))
-
-    return act
-
-
-@pytest.mark.parametrize(
-    ("accepted", "head", "first", "excluded"),
-    [
-        (
-            b"",
-            "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5, which can mean:",
-            "1. possible: the key lacks the permission for this request; give the key the permission for",
-            [],
-        ),
-        (
-            b"/api/v3/account",
-            "most likely the key lacks the permission for this request",
-            "1. likely: the key lacks the permission for this request (the other meanings are excluded)",
-            [f"the key's whitelist lacks {SAW} (GET /api/v3/account is accepted with this key)"],
-        ),
-    ],
-    ids=["no read is accepted", "the usual read is accepted"],
-)
-async def test_a_reply_for_several_things_lists_them_with_what_was_excluded(
-    tmp_path: Path, accepted: bytes, head: str, first: str, excluded: list[str]
-) -> None:
-    async with raw_setup(tmp_path) as setup:
-        setup.has(VENUE="binance")
-        setup.answers(at_binance(accepted))
-        result = await setup.check("--path", "/api/v3/openOrders")
-    assert result.exit_code == 1
-    [line] = lines_of(result.stdout, "fail  keys.main")
-    assert head in line
-    assert first in result.stdout
-    assert SAW in result.stdout
-    assert "certain" not in result.stdout
-    told = [one for one in result.stdout.splitlines() if ". unlikely: " in one]
-    assert any("the exchange shuts this address out" in one for one in told)
-    assert all(any(words in one for one in told) for words in excluded)
 
 
 async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
@@ -272,18 +215,6 @@ async def test_a_journal_that_was_used_and_is_gone(tmp_path: Path) -> None:
     assert "is missing: the next start forgets halts, orders in doubt and used Idempotency-Keys" in line
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-async def test_a_journal_in_a_folder_of_another_user(tmp_path: Path) -> None:
-    folder = tmp_path / "of another"
-    folder.mkdir()
-    os.chown(folder, 4711, -1)
-    setup = a_setup(tmp_path, "https://exchange.example")
-    setup.has(JOURNAL__FILE=str(folder / "journal.db"))
-    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
-    [line] = lines_of((await setup.check("--offline")).stdout, "fail  journal")
-    assert "belongs to user 4711, neither this one nor root" in line
-
-
 async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
@@ -309,6 +240,28 @@ async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_
     assert sent[0] == ahead + 1
     assert sent[2] < ahead
     assert "a gateway is using the journal, so this nonce is the time" in line
+
+
+async def test_the_usual_read_of_a_venue_excludes_what_a_refusal_can_mean(tmp_path: Path) -> None:
+    def act(request: Received) -> Act:
+        if request.target.startswith(b"/api/v3/time"):
+            return say(reply(b"200 OK", b'{"serverTime": %d}' % int(System().wall() * 1000)))
+        if not request.head.value(b"X-MBX-APIKEY"):
+            return say(reply(b"400 Bad Request", b'{"code": -2014, "msg": "API-key format invalid."}'))
+        is_usual = request.target.startswith(b"/api/v3/account")
+        return say(reply(b"200 OK", b"{}") if is_usual else reply(b"401 Unauthorized", SEVERAL))
+
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="binance")
+        setup.answers(act)
+        result = await setup.check("--path", "/api/v3/openOrders")
+    assert result.exit_code == 1
+    [line] = lines_of(result.stdout, "fail  keys.main")
+    assert "most likely the key lacks the permission for this request" in line
+    told = [one for one in result.stdout.splitlines() if ". unlikely: " in one]
+    excluded = f"the key's whitelist lacks {SAW} (GET /api/v3/account is accepted with this key)"
+    assert any(excluded in one for one in told)
+    assert any("the exchange shuts this address out" in one for one in told)
 
 
 def kraken(request: Received) -> Act:
@@ -342,15 +295,6 @@ async def test_a_key_whose_nonces_ran_in_another_unit(tmp_path: Path) -> None:
 async def dateless(setup: Setup) -> Result:
     setup.answers(lambda _: say(reply(b"404 Not Found", b"{}")))
     return await setup.check()
-
-
-async def test_a_key_without_the_passphrase_of_its_venue(tmp_path: Path) -> None:
-    async with raw_setup(tmp_path) as setup:
-        setup.has(VENUE="okx")
-        result = await setup.check()
-    assert result.exit_code == 2
-    [line] = lines_of(result.stdout, "fail  configuration")
-    assert "missing; keys of the venue okx have one: write passphrase" in line
 
 
 async def test_offline_sends_nothing(tmp_path: Path) -> None:
@@ -389,98 +333,6 @@ async def test_what_the_venue_sets_is_not_said_to_be_from_the_environment(tmp_pa
     setup.has(VENUE="bybit")
     [line] = lines_of((await setup.check("--offline")).stdout, "ok    configuration")
     assert line.endswith("valid: 7 settings from the environment, the others are the venue's or defaults")
-
-
-async def test_what_each_bot_may_order_is_a_sentence(tmp_path: Path) -> None:
-    setup = a_setup(tmp_path, "https://exchange.example")
-    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
-    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
-    setup.has(
-        BOTS__GRID__POLICY__SYMBOLS="BTC,ETH", BOTS__GRID__POLICY__MAX_SIZE='{"BTC": "0.5", "ETH": "10"}'
-    )
-    lines = (await setup.check("--offline")).stdout.splitlines()
-    lines = [line for line in lines if "bots.grid.policy" in line]
-    assert [" ".join(line.split()) for line in lines] == [
-        "ok bots.grid.policy grid may send orders in BTC and ETH, of at most 0.5 BTC and 10 ETH",
-        (
-            "warn bots.grid.policy closes POST /v1/trade/order/modify (symbols), all trading routes that the "
-            "venue's file does not name; if the bot needs one, say in a venue file of your own how its "
-            "orders are read (docs/venues.md)"
-        ),
-    ]
-
-
-NO_ORDER = "no order can pass: the file of"
-POLICY_GAPS = [
-    (
-        "okx",
-        {"MAX_NOTIONAL": "9"},
-        "fail",
-        f"{NO_ORDER} okx does not say what max_notional could be judged by;",
-    ),
-    (
-        "okx",
-        {"REDUCE_ONLY": "true", "OBSERVE": "true"},
-        "warn",
-        "(observe); no order would pass: the file of",
-    ),
-    ("kucoin", {"MAX_ORDERS_PER_DAY": "5"}, "fail", f"{NO_ORDER} kucoin does not say how orders are read;"),
-    ("kraken", {"MAX_NOTIONAL": "9"}, "warn", "only buys with a limit can pass: the file of kraken names no"),
-    ("bybit", {"MAX_NOTIONAL": "9"}, "ok", "grid may send orders in any symbol, worth at most 9"),
-]
-
-
-@pytest.mark.parametrize(("venue", "policy", "level", "says"), POLICY_GAPS)
-async def test_a_policy_that_lets_little_or_nothing_pass_at_its_venue_says_so(
-    tmp_path: Path, venue: str, policy: dict[str, str], level: str, says: str
-) -> None:
-    setup = a_setup(tmp_path, "https://exchange.example")
-    setup.has_key("main", "ak-public-1", "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==")
-    passphrase = {"KEYS__MAIN__PASSPHRASE": f"file:{setup.write('PASS', 'correct horse')}"}
-    setup.has(VENUE=venue, **(passphrase if venue in ("okx", "kucoin") else {}))
-    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
-    setup.has(**{f"BOTS__GRID__POLICY__{name}": value for name, value in policy.items()})
-    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
-    first, closes = (line for line in lines if "bots.grid.policy" in line)
-    assert first.startswith(f"{level} bots.grid.policy grid ")
-    assert says in first
-    assert f"bots.grid.policy {'would close' if 'OBSERVE' in policy else 'closes'} " in closes
-
-
-async def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes(tmp_path: Path) -> None:
-    setup = a_setup(tmp_path, "https://exchange.example")
-    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
-    setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
-    setup.has(BOTS__GRID__POLICY__SYMBOLS="BTCUSDT")
-    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
-    assert "ok bots.grid.policy closes all trading routes that the venue's file does not name" in lines, lines
-    setup.has(BOTS__GRID__MAY="read,trade,keys")
-    result = await setup.check("--offline")
-    assert "POST /v5/asset/withdraw/create" in lines_of(result.stdout, "warn  bots.grid.policy")[0]
-
-
-async def test_a_policy_with_max_notional_says_what_is_read_for_it(tmp_path: Path) -> None:
-    setup = a_setup(tmp_path, "https://exchange.example")
-    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
-    setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
-    setup.has(BOTS__GRID__POLICY__MAX_NOTIONAL="100")
-    line, *_ = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
-    assert "for all but limit buys, the gateway reads prices: GET /v5/market/tickers?category=spot" in line
-    venue = venue_source(built_in_venue("bybit"))
-    own = re.sub(r"\nprices = \[ .*?\n\]", "", venue, flags=re.DOTALL)
-    assert own != venue
-    setup.has(VENUE=str(setup.write("own.toml", own)))
-    line, *_ = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
-    assert line.endswith("for all but limit buys, a bot must have read GET /v5/market/tickers")
-
-
-async def test_a_policy_that_closes_no_named_route_closes_the_others_all_the_same(tmp_path: Path) -> None:
-    setup = a_setup(tmp_path, "https://exchange.example")
-    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
-    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
-    setup.has(BOTS__GRID__POLICY__MAX_ORDERS_PER_DAY="5")
-    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
-    assert "ok bots.grid.policy closes all trading routes that the venue's file does not name" in lines, lines
 
 
 async def test_what_is_left_of_the_example_is_not_called_valid(tmp_path: Path) -> None:
@@ -634,39 +486,20 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
             assert upstream.receipts(SIGNED_READ) == sent
 
 
-async def test_a_ban_that_the_journal_remembers_is_kept_after_a_crash(tmp_path: Path) -> None:
+async def test_a_pause_that_the_journal_remembers_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
     async with raw_setup(tmp_path) as setup:
-        upstream = setup.upstream
-        assert upstream is not None
-        setup.has(JOURNAL__FILE=str(tmp_path / "journal.db"))
-        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
-            await meet_a_limit(setup, program, b"Retry-After: 600")
-            sent = len(upstream.received)
-            subject = f"{upstream.base_url} ak-public-1"
-            with closing(connect(tmp_path / "journal.db")) as database:
-                async with asyncio.timeout(PATIENCE_S):
-                    while not pause_s(read_limits(database, subject, 0.0)):  # it is written in the background
-                        await let_pass(0.01)
+        assert setup.upstream is not None
+        setup.has(JOURNAL__FILE=str(file))
+        with closing(connect(file)) as database:
+            paused = {f"{setup.upstream.base_url} ak-public-1": [{"pause": 600.0}]}
+            write_limits(database, paused, System().wall())
         result = await setup.check()
         assert "as the journal remembers; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
         async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
             await program.line('"pause_remembered"')
-        assert len(upstream.received) == sent
-
-
-async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> None:
-    async with raw_setup(tmp_path) as setup:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "sealgate", "check"),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**setup.environ, "PATH": os.environ["PATH"]},
-            cwd=tmp_path,
-        )
-        out, err = await process.communicate()
-    assert (process.returncode, err) == (0, b"")
-    assert b"\x1b" not in out
+        assert setup.upstream.received == []
 
 
 async def test_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,98 @@
+"""What `check` says of a bot's policy: a sentence, and the routes that it closes."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sealgate.config.load import config_of
+from sealgate.config.venues import built_in_venue, venue_source
+from sealgate.diagnose.local import look_at_policies
+from sealgate.machine.findings import Finding, Level
+
+UNNAMED = "all trading routes that the venue's file does not name"
+NO_ORDER = "no order can pass: the file of"
+
+
+def lines(venue: str, policy: dict[str, Any], may: tuple[str, ...] = ("read", "trade")) -> list[Finding]:
+    """Return the two lines of a policy at a venue."""
+    key = {"api_key": "ak-public-1", "secret": "env:SECRET"}
+    if venue in ("okx", "kucoin"):
+        key["passphrase"] = "env:PASSPHRASE"
+    bots = {"grid": {"token": "env:TOKEN", "may": list(may), "policy": policy}}
+    tree: dict[str, object] = {
+        "venue": venue,
+        "base_url": "https://exchange.example",
+        "keys": {"main": key},
+        "bots": bots,
+    }
+    return list(look_at_policies(config_of(tree)))
+
+
+@pytest.mark.parametrize(
+    ("venue", "policy", "level", "says", "closes"),
+    [
+        (
+            *("service", {"symbols": ["BTC", "ETH"], "max_size": {"BTC": "0.5", "ETH": "10"}}, Level.OK),
+            "grid may send orders in BTC and ETH, of at most 0.5 BTC and 10 ETH",
+            f"closes POST /v1/trade/order/modify (symbols), {UNNAMED}",
+        ),
+        ("service", {"max_orders_per_day": 5}, Level.OK, "grid may send orders", f"closes {UNNAMED}"),
+        (
+            *("okx", {"max_notional": "9"}, Level.FAIL),
+            f"{NO_ORDER} okx does not say what max_notional could be judged by",
+            "closes ",
+        ),
+        (
+            *("okx", {"reduce_only": True, "observe": True}, Level.WARN),
+            "(observe); no order would pass: the file of",
+            "would close ",
+        ),
+        (
+            *("kucoin", {"max_orders_per_day": 5}, Level.FAIL),
+            f"{NO_ORDER} kucoin does not say how orders are read",
+            "closes ",
+        ),
+        (
+            *("kraken", {"max_notional": "9"}, Level.WARN),
+            "only buys with a limit can pass: the file of kraken names no",
+            "closes ",
+        ),
+        (
+            *("bybit", {"max_notional": "9"}, Level.OK),
+            "grid may send orders in any symbol, worth at most 9",
+            "closes ",
+        ),
+    ],
+)
+def test_what_a_bot_may_order_and_what_that_closes(
+    venue: str, policy: dict[str, Any], level: Level, says: str, closes: str
+) -> None:
+    orders, routes = lines(venue, policy)
+    assert (orders.area, orders.level, routes.area) == ("bots.grid.policy", level, "bots.grid.policy")
+    assert says in orders.text
+    assert routes.text.startswith(closes)
+    assert (routes.level is Level.WARN) is bool(routes.fix) is (routes.text != f"closes {UNNAMED}")
+
+
+def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes() -> None:
+    policy = {"symbols": ["BTCUSDT"]}
+    assert lines("bybit", policy)[1].text == f"closes {UNNAMED}"
+    routes = lines("bybit", policy, ("read", "trade", "keys"))[1]
+    assert routes.level is Level.WARN
+    assert "POST /v5/asset/withdraw/create" in routes.text
+
+
+def test_a_policy_with_max_notional_says_what_is_read_for_it(tmp_path: Path) -> None:
+    orders, _ = lines("bybit", {"max_notional": "100"})
+    assert (
+        "for all but limit buys, the gateway reads prices: GET /v5/market/tickers?category=spot"
+        in orders.text
+    )
+    source = venue_source(built_in_venue("bybit"))
+    own = re.sub(r"\nprices = \[ .*?\n\]", "", source, flags=re.DOTALL)
+    assert own != source
+    (tmp_path / "own.toml").write_text(own)
+    orders, _ = lines(str(tmp_path / "own.toml"), {"max_notional": "100"})
+    assert orders.text.endswith("for all but limit buys, a bot must have read GET /v5/market/tickers")
