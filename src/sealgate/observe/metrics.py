@@ -1,14 +1,13 @@
 """Metrics, read from each Outcome and, at the time of a scrape, from the gateway's status.
 
-The totals of all requests become metrics at a scrape; what few requests have is a counter of the library.
+Everything is counted in plain totals, which the library writes at a scrape.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-import prometheus_client
-from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
@@ -23,40 +22,20 @@ _OF_STRANGERS = ("bot_unauthenticated", "browser_refused", "host_refused")
 
 Values = Mapping[Any, float]  # by a tuple of label values
 
-# They are a second series for each counter, and nobody reads them.
-disable_created_metrics()  # type: ignore[no-untyped-call] # the library's own gap
-
 
 class Metrics:
-    """The registry of one gateway and the reader that feeds it."""
+    """What one gateway counts, and the reader that feeds it. Counters go by the values of their labels."""
 
     def __init__(self, status: Callable[[], Status]) -> None:
-        self._registry = CollectorRegistry(auto_describe=True)
-        self._traffic = TrafficTotals()
-        self._registry.register(_Collector(lambda: _of_traffic(self._traffic)))
-        self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
-        self._retries = self._counter("retries", "Requests sent again", "key", "reason")
-        self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
-        self._errors = self._counter(
-            "upstream_errors", "Errors of the exchange and of the connection to it, by kind", "key", "kind"
-        )
-        self._shared = self._counter(
-            "shared_reads", "Reads not sent, as an identical one's reply answers them", "key"
-        )
-        self._stated_waits = Histogram(
-            "sealgate_retry_after_seconds",
-            "Waits that refusals for the limit stated",
-            ("key",),
-            buckets=_LONG,
-            registry=self._registry,
-        )
         self._status = status
+        self._traffic = TrafficTotals()
         # From zero on: Prometheus takes what a new series starts with for its past, not for an increase.
-        for reason in _OF_STRANGERS:
-            self._refusals.labels(STRANGERS_LABEL, reason)
-
-    def _counter(self, name: str, text: str, *labels: str) -> prometheus_client.Counter:
-        return prometheus_client.Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
+        self._refusals = Counter(dict.fromkeys(((STRANGERS_LABEL, reason) for reason in _OF_STRANGERS), 0))
+        self._retries = Counter[tuple[str, str]]()
+        self._limited = Counter[tuple[str, str]]()
+        self._errors = Counter[tuple[str, str]]()
+        self._shared = Counter[tuple[str]]()
+        self._stated_waits: dict[tuple[str], Durations] = {}
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take in requests that ended."""
@@ -68,38 +47,52 @@ class Metrics:
     def _take_rare(self, outcome: Outcome, key: str) -> None:
         """Count what most requests do not have."""
         if outcome.reason is not None:
-            self._refusals.labels(outcome.bot or STRANGERS_LABEL, outcome.reason).inc()
+            self._refusals[outcome.bot or STRANGERS_LABEL, outcome.reason] += 1
         if outcome.shared is not None:
-            self._shared.labels(key).inc()
-        for reason in outcome.resends:
-            self._retries.labels(key, reason).inc()
+            self._shared[(key,)] += 1
+        self._retries.update((key, reason) for reason in outcome.resends)
         if times_limited := outcome.times_limited:
-            self._limited.labels(key, "upstream").inc(times_limited)
+            self._limited[key, "upstream"] += times_limited
         if outcome.reason == "rate_limited":
-            self._limited.labels(key, "gateway").inc()
+            self._limited[key, "gateway"] += 1
         for error in outcome.upstream_errors:
-            self._errors.labels(key, error.kind).inc()
+            self._errors[key, error.kind] += 1
             if error.retry_after_s is not None:
-                self._stated_waits.labels(key).observe(error.retry_after_s)
+                self._stated_waits.setdefault((key,), Durations(_LONG)).add(error.retry_after_s)
 
     def snapshot(self) -> Callable[[], bytes]:
         """Look at the status, on the loop; return what writes the text, slowly, for a thread."""
         status = self._status()
         for key in status.keys:
-            self._limited.labels(key.alias, "upstream")
-        collector = _Collector(lambda: _of_status(status))
-        return lambda: generate_latest(self._registry) + generate_latest(collector)
+            self._limited[key.alias, "upstream"] += 0  # from zero on, as above
+        rare = list(self._of_rare())
+        return lambda: generate_latest(
+            _Collector(chain(_of_traffic(self._traffic), rare, _of_status(status)))
+        )
+
+    def _of_rare(self) -> Iterator[Metric]:
+        """Yield the metrics of what few requests have: as few series that they are made on the loop."""
+        text = "Replies that the gateway made itself"
+        yield _counter("refusals", text, self._refusals, "bot", "reason")
+        yield _counter("retries", "Requests sent again", self._retries, "key", "reason")
+        yield _counter("rate_limited", "429 replies, by who made them", self._limited, "key", "origin")
+        text = "Errors of the exchange and of the connection to it, by kind"
+        yield _counter("upstream_errors", text, self._errors, "key", "kind")
+        text = "Reads not sent, as an identical one's reply answers them"
+        yield _counter("shared_reads", text, self._shared, "key")
+        text = "Waits that refusals for the limit stated"
+        yield _histogram("retry_after_seconds", text, self._stated_waits, "key")
 
 
 class _Collector(Collector):
     """Hands the library metrics that are made at a scrape."""
 
-    def __init__(self, metrics: Callable[[], Iterator[Metric]]) -> None:
+    def __init__(self, metrics: Iterable[Metric]) -> None:
         self._metrics = metrics
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterable[Metric]:
         """Return the metrics of this moment."""
-        return self._metrics()
+        return self._metrics
 
 
 def _of_traffic(traffic: TrafficTotals) -> Iterator[Metric]:

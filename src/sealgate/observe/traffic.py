@@ -2,8 +2,7 @@
 
 prometheus_client's own counters and histograms could do the same, but each request adds to three counters and
 three histograms: even with every child kept they take 9.4 us of CPU, of about 80 for the whole request, and
-these totals take 1.5 us (Python 3.11, one request or many at a time). What few requests have is counted by
-the library.
+these totals take 1.5 us (Python 3.11, one request or many at a time).
 
 One thread adds. Another may read at the same time: it gets copies of what grows.
 """

@@ -1,5 +1,5 @@
 // What people must act on: notices, what went wrong, orders in doubt. The gateway has made the sentences.
-import { el, labelled, marked, timeOf } from "./parts.js";
+import { el, labelled, marked, table, timeOf } from "./parts.js";
 
 const STREAM = {
   reconnecting: "The gateway does not answer: it was stopped, or the connection to it is broken. This is its last known state; the page reconnects by itself.",
@@ -14,8 +14,7 @@ export function notices(now, stream) {
 export function wrong({ wrong: lines, policies, nothing_wrong: nothing }) {
   const byRule = policies.map((text) => el("p", "", text));
   if (!lines.length) return byRule.length ? byRule : [el("p", "empty", nothing)];
-  const head = el("tr", "", ...["last", "what", "times", "cause and advice"].map((name) => el("th", "", name)));
-  return [el("table", "", el("thead", "", head), el("tbody", "", ...lines.map(line))), ...byRule];
+  return [table(["last", "what", "times", "cause and advice"], lines.map(line)), ...byRule];
 }
 
 function line({ kind, what, who, times, last, cause, text, is_over: isOver }) {
@@ -28,12 +27,10 @@ function line({ kind, what, who, times, last, cause, text, is_over: isOver }) {
 
 export function doubts({ doubts: all }, { doubts: text, orders }) {
   if (!text) return [];
-  const head = el("tr", "", ...["request", "bot", "order", "sent", "fence"].map((name) => el("th", "", name)));
   const rows = all.map((one, at) => {
     const order = el("td", "", el("code", "", `${one.method} ${one.target}`), el("div", "", orders[at]));
     const fence = one.fence_ms ? timeOf(one.fence_ms) : "not known";
     return el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), order, labelled("sent", timeOf(one.sent_ms)), labelled("fence", fence));
   });
-  const table = el("table", "", el("thead", "", head), el("tbody", "", ...rows));
-  return [el("p", "empty", ...marked(text)), ...(rows.length ? [table] : [])];
+  return [el("p", "empty", ...marked(text)), ...(rows.length ? [table(["request", "bot", "order", "sent", "fence"], rows)] : [])];
 }

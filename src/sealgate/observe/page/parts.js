@@ -2,12 +2,20 @@
 // said can become markup.
 import { number, percent } from "./words.js";
 
+// Columns.
+const NUMBERS = ["sent/s", "waits", "status", "wait", "attempts"];
+
 /** Make an element: `el("td", "number", "3")`, `el("tr", "", cell, cell)`. */
 export function el(tag, className = "", ...content) {
   const made = document.createElement(tag);
   if (className) made.className = className;
   made.append(...content);
   return made;
+}
+
+export function table(columns, rows) {
+  const head = columns.map((name) => el("th", NUMBERS.includes(name) ? "number" : "", name));
+  return el("table", "", el("thead", "", el("tr", "", ...head)), el("tbody", "", ...rows));
 }
 
 /** What stands in backquotes becomes code. */
@@ -37,11 +45,10 @@ export function keySide(key) {
 }
 
 function bots(all) {
-  const head = el("tr", "", el("th", "", "bot"), el("th", "number", "sent/s"), el("th", "", "traffic (mark: fair share)"), el("th", "number", "waits"));
   const rows = all.map((bot) =>
     el("tr", "", el("td", "", bot.name), el("td", "number", number(bot.per_s, 1)), share(bot), el("td", "number", number(bot.waiting))),
   );
-  return el("table", "", el("thead", "", head), el("tbody", "", ...rows));
+  return table(["bot", "sent/s", "traffic (mark: fair share)", "waits"], rows);
 }
 
 /** A bar for what a bot spends, and a stroke where its weight would have it. */

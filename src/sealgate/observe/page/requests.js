@@ -1,5 +1,5 @@
 // The latest requests. They are asked for only while the list is open, and stand still while somebody looks at them.
-import { el, labelled, timeOf } from "./parts.js";
+import { el, labelled, table, timeOf } from "./parts.js";
 import { ms, number } from "./words.js";
 
 const EVERY_MS = 1000;
@@ -19,7 +19,7 @@ export function inspect(isFrozen) {
 
   function draw() {
     const rows = all.filter((one) => [one.bot, ""].includes(bot.value) && [one.outcome, ""].includes(outcome.value));
-    list.replaceChildren(rows.length ? table(rows) : el("p", "empty", all.length ? "None of the latest requests matches." : "No bot has sent a request yet."));
+    list.replaceChildren(rows.length ? table(COLUMNS, rows.map(row)) : el("p", "empty", all.length ? "None of the latest requests matches." : "No bot has sent a request yet."));
     say(rows.length);
   }
 
@@ -61,11 +61,6 @@ async function latest() {
   } catch {
     return null;
   }
-}
-
-function table(rows) {
-  const head = el("tr", "", ...COLUMNS.map((name) => el("th", ["status", "wait", "attempts"].includes(name) ? "number" : "", name)));
-  return el("table", "", el("thead", "", head), el("tbody", "", ...rows.map(row)));
 }
 
 function row({ at_ms: at, bot, from, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
