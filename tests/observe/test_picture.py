@@ -13,9 +13,9 @@ from rig.verdicts import upstream_error, verdict
 from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
-from sealgate.observe.picture import TICK_S, Picture, tightest
+from sealgate.observe.picture import TICK_S, Picture
 from sealgate.observe.recent import Recent
-from sealgate.observe.status import KeyStatus, PolicyStatus, State, Status, halt_status, state
+from sealgate.observe.status import KeyStatus, PolicyStatus, State, Status, halt_status, state, tightest
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Scope
 from sealgate.orders.outcome import Conclusion, Outcome

@@ -11,7 +11,7 @@ from sealgate.exchange.clock import ClockStatus
 from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
-from sealgate.observe.status import Status, Use, forecast, halt_status, key_status, notes
+from sealgate.observe.status import KeyStatus, Status, forecast, halt_status, key_status, notes
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 from sealgate.venues.routes import Lane
@@ -102,30 +102,40 @@ def test_a_key_that_the_exchange_does_not_take() -> None:
     assert not key_status("main", pacer, BreakerState(), KeyRecord(None, is_active=False)).is_active
 
 
-USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
+SPARE = KeyStatus("main", 0.0, {"order": 0}, {}, (LIMIT,), None)  # 10 used of 20 per second
+MINUTE = replace(LIMIT, n=1200.0, window_s=60.0)
+
+
+def used(amount: float, limit: LimitStatus = LIMIT) -> KeyStatus:
+    return replace(SPARE, limits=(replace(limit, used_ratio=amount / limit.n),))
 
 
 @pytest.mark.parametrize(
-    ("use", "in_s", "words"),
+    ("key", "rate", "in_s", "words"),
     [
-        (USE, None, "not at this pace"),
-        (USE._replace(pause_s=2.5, waiting=3), None, "paused for 2.5 s more"),
-        (USE._replace(spent_s=2.5, n=None), None, "held off: the exchange says nothing is left for 2.5 s"),
-        (USE._replace(pause_s=0.5), None, "paused for 0.5 s more"),
-        (USE._replace(spent_s=0.5), None, "held off: the exchange says nothing is left for 0.5 s"),
-        (USE._replace(used=20.01, rate=20.01), None, "not at this pace"),  # it stays
-        (USE._replace(rate=20), 1.0, "in about 1 s at this pace"),  # just as much as the limit lets go
-        (USE._replace(n=None), None, "no limit known yet"),
-        (USE._replace(waiting=1, rate=50), None, "held off: requests wait instead"),
-        (USE._replace(rate=30), 0.5, "in about 0 s at this pace"),
-        (USE._replace(window_s=60, used=0, n=1200, rate=30), 40, "in about 40 s at this pace"),
-        (USE._replace(window_s=60, used=600, n=1200, rate=30), 30, "in about 30 s at this pace"),
-        (USE._replace(used=25, rate=26), 0, "in about 0 s at this pace"),
-        (USE._replace(used=30, rate=25), None, "not at this pace"),  # it falls
+        (SPARE, 5, None, "not at this pace"),
+        (replace(SPARE, pause_s=2.5, waiting={"order": 3}), 5, None, "paused for 2.5 s more"),
+        (
+            replace(SPARE, spent_s=2.5, limits=()),
+            5,
+            None,
+            "held off: the exchange says nothing is left for 2.5 s",
+        ),
+        (replace(SPARE, pause_s=0.5), 5, None, "paused for 0.5 s more"),
+        (replace(SPARE, spent_s=0.5), 5, None, "held off: the exchange says nothing is left for 0.5 s"),
+        (used(20.01), 20.01, None, "not at this pace"),  # it stays
+        (SPARE, 20, 1.0, "in about 1 s at this pace"),  # just as much as the limit lets go
+        (replace(SPARE, limits=()), 5, None, "no limit known yet"),
+        (replace(SPARE, waiting={"order": 1}), 50, None, "held off: requests wait instead"),
+        (SPARE, 30, 0.5, "in about 0 s at this pace"),
+        (used(0, MINUTE), 30, 40, "in about 40 s at this pace"),
+        (used(600, MINUTE), 30, 30, "in about 30 s at this pace"),
+        (used(25), 26, 0, "in about 0 s at this pace"),
+        (used(30), 25, None, "not at this pace"),  # it falls
     ],
 )
-def test_the_forecast(use: Use, in_s: float | None, words: str) -> None:
-    assert forecast(use)[:2] == (in_s, words)
+def test_the_forecast(key: KeyStatus, rate: float, in_s: float | None, words: str) -> None:
+    assert forecast(key, rate)[:2] == (in_s, words)
 
 
 def test_what_people_must_know_of_a_gateway_that_serves() -> None:

@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sealgate.errors import REASONS
-from sealgate.limits.status import LimitStatus
 from sealgate.observe.evidence import Circumstances, advice, evidence
 from sealgate.observe.recent import SPAN, Recent, Tick
 from sealgate.observe.sentences import words
-from sealgate.observe.status import KeyStatus, PolicyStatus, Status, Use, forecast, state
+from sealgate.observe.status import KeyStatus, PolicyStatus, Status, forecast, state, tightest
 from sealgate.observe.troubles import RefusalCount, Trouble
 
 TICK_S = 0.5
@@ -76,19 +75,10 @@ class Picture:
         """Return who spends a key, and when it may be limited next."""
         limit = tightest(key)
         rate = sum(by_bot.values()) / seconds
-        use = Use(
-            used=limit.used_ratio * limit.n if limit else 0.0,
-            n=limit.n if limit else None,
-            window_s=limit.window_s if limit else 1.0,
-            rate=rate,
-            waiting=sum(key.waiting.values()),
-            pause_s=key.pause_s,
-            spent_s=key.spent_s,
-        )
         return {
-            "used": round(use.used, 2),
+            "used": round(limit.used_ratio * limit.n, 2) if limit else 0.0,
             "sent_per_s": round(rate, 2),
-            "next_429": forecast(use)._asdict(),
+            "next_429": forecast(key, rate)._asdict(),
             "bots": list(self._shares(key, by_bot, seconds)),
         }
 
@@ -175,11 +165,6 @@ class Picture:
 
     def _epoch_ms(self, moment: float | None) -> int | None:
         return None if moment is None else round(self._wall_at(moment) * 1000)
-
-
-def tightest(key: KeyStatus) -> LimitStatus | None:
-    """Return the limit that is nearest to being full, None where none is known."""
-    return max(key.limits, key=lambda limit: limit.used_ratio, default=None)
 
 
 def circumstances_of(status: Status, alias: str) -> Circumstances:

@@ -209,22 +209,6 @@ def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
     return next(one for one in State if holds[one])
 
 
-class Use(NamedTuple):
-    """One key at a moment: `used` of `n` per `window_s`, and `rate` requests per second.
-
-    `n` is None as long as no limit is known; `pause_s` is what is left of a pause, `spent_s` for how long
-    nothing is left of the limit, as the exchange said.
-    """
-
-    used: float
-    n: float | None
-    window_s: float
-    rate: float
-    waiting: int
-    pause_s: float
-    spent_s: float
-
-
 class Forecast(NamedTuple):
     """Seconds to the next 429, None if none is in sight; the same as a sentence, and as a label."""
 
@@ -233,25 +217,30 @@ class Forecast(NamedTuple):
     short: str
 
 
-def forecast(use: Use) -> Forecast:
-    """Return when to expect the next 429.
+def tightest(key: KeyStatus) -> LimitStatus | None:
+    """Return the limit that is nearest to being full, None where none is known."""
+    return max(key.limits, key=lambda limit: limit.used_ratio, default=None)
+
+
+def forecast(key: KeyStatus, rate: float) -> Forecast:
+    """Return when to expect the next 429 of a key with which `rate` requests are sent per second.
 
     A limit of `n` per window that sees `rate` requests a second settles at `rate * window` used. If that is
     below `n`, it is never full; otherwise the use grows by the requests that are sent, less those that leave
     the window.
     """
-    if use.pause_s > 0:
-        return Forecast(None, f"paused for {use.pause_s:.1f} s more", "paused")
-    if use.spent_s > 0:
-        return Forecast(
-            None, f"held off: the exchange says nothing is left for {use.spent_s:.1f} s", "held off"
-        )
-    if use.n is None:
+    if key.pause_s > 0:
+        return Forecast(None, f"paused for {key.pause_s:.1f} s more", "paused")
+    if key.spent_s > 0:
+        words = f"held off: the exchange says nothing is left for {key.spent_s:.1f} s"
+        return Forecast(None, words, "held off")
+    if (limit := tightest(key)) is None:
         return Forecast(None, "no limit known yet", "\u2013")
-    if use.waiting:
+    if any(key.waiting.values()):
         return Forecast(None, "held off: requests wait instead", "held off")
-    growth = use.rate - use.used / use.window_s
-    if use.rate * use.window_s < use.n * _FULL or growth <= 0:
+    used = limit.used_ratio * limit.n
+    growth = rate - used / limit.window_s
+    if rate * limit.window_s < limit.n * _FULL or growth <= 0:
         return Forecast(None, "not at this pace", "none")
-    in_s = max(0.0, use.n - use.used) / growth
+    in_s = max(0.0, limit.n - used) / growth
     return Forecast(in_s, f"in about {in_s:.0f} s at this pace", f"≈ {span(round(in_s))}")
