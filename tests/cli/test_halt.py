@@ -116,28 +116,6 @@ async def test_a_resume_names_the_key_that_it_uses_again(tmp_path: Path) -> None
         assert (code, told.splitlines()[1:]) == (0, again)
 
 
-UNKNOWN = {
-    ("halt", "--bot", "gird"): "there is no bot gird; did you mean grid?",
-    ("halt", "--key", "spot"): "there is no key spot; known: main",
-    ("resume", "--bot", "gird"): "there is no bot gird; did you mean grid?",
-}
-
-
-async def test_a_name_that_is_not_known(tmp_path: Path) -> None:
-    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
-        for arguments, words in UNKNOWN.items():
-            assert await desk.tell(*arguments) == (1, f"sealgate: {words}")
-            assert await desk.order() == (200, None)
-
-
-async def test_json(tmp_path: Path) -> None:
-    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
-        code, told = await desk.tell("halt", "--json")
-        said = json.loads(told)
-        assert (code, said["refused"], said["survives_restart"]) == (0, 0, True)
-        assert [(halt["bot"], halt["key"]) for halt in said["halts"]] == [(None, None)]
-
-
 async def test_reload(tmp_path: Path) -> None:
     async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
         good = desk.file.read_text()
@@ -187,14 +165,3 @@ async def test_a_folder_of_another_user_is_not_trusted(
     result = await ended_command("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)})
     assert result.exit_code == 2
     assert "belongs to user 12345" in result.output
-
-
-async def test_a_mistake_in_the_configuration_is_told_and_stops_no_halt(tmp_path: Path) -> None:
-    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
-        desk.file.write_text(desk.file.read_text() + "wieght = 2\n")
-        code, told = await desk.tell("halt")
-        assert code == 0
-        assert "halted: all bots" in told
-        assert "sealgate: warning:" in told
-        assert "did you mean bots.grid.weight?" in told
-        assert await desk.order() == (503, "halted")

@@ -1,120 +1,77 @@
-import asyncio
+"""`sealgate healthcheck` before an admin address that answers as the test says."""
+
+from collections.abc import AsyncIterator
 from http.client import BadStatusLine
 from pathlib import Path
 from socket import gaierror
 
 import pytest
-from click.testing import CliRunner
-from pytest_aiohttp import AiohttpServer
 
-from sealgate.cli import main
+from rig.command import ended_command
+from rig.upstream import Upstream, running_upstream, say
+from rig.wire import reply
 from sealgate.config.settings import Admin
-from sealgate.exchange.clock import ClockStatus
-from sealgate.machine.system import System
-from sealgate.observe.admin import admin_app
-from sealgate.observe.live import Live
-from sealgate.observe.metrics import Metrics
-from sealgate.observe.status import Status
-from sealgate.orders.doubts import JournalStatus
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:7",
     "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
     "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
 }
-Told = tuple[int, str, str]
+READY = reply(b"200 OK", b"ready\n")
 
 
-async def healthcheck(admin: str, *options: str, **environ: str) -> Told:
-    """Return exit code, stdout and stderr; it runs in a thread, as what it asks runs here."""
+async def healthcheck(admin: str, *options: str, **environ: str) -> tuple[int, str, str]:
+    """Return exit code, stdout and stderr."""
     env = ENVIRON | {"SEALGATE_ADMIN__TCP": admin} | environ
-    result = await asyncio.to_thread(CliRunner().invoke, main, ["healthcheck", *options], env=env)
+    result = await ended_command("healthcheck", *options, environ=env)
     return result.exit_code, result.stdout, result.stderr
 
 
-def status(*reasons: str) -> Status:
-    return Status(
-        version="0",
-        base_url="http://127.0.0.1:9",
-        uptime_s=0.0,
-        not_ready=reasons,
-        is_draining=False,
-        inflight=0,
-        connections=0,
-        clock=ClockStatus(offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble=None),
-        keys=(),
-        journal=JournalStatus(0, (), None, is_refusing=False),
-    )
-
-
-class Answers:
-    """An admin address whose answer the test sets."""
-
-    def __init__(self) -> None:
-        self.status = status()
-        self.port = 0
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-
 @pytest.fixture
-async def admin(aiohttp_server: AiohttpServer) -> Answers:
-    answers = Answers()
-    metrics = Metrics(lambda: answers.status)
-    hosts = frozenset({"127.0.0.1", "gate.example"})
-    app = admin_app(
-        lambda: answers.status, metrics, Live(lambda: answers.status, System()), hosts, is_loopback=True
-    )
-    answers.port = (await aiohttp_server(app)).port or 0
-    return answers
+async def admin() -> AsyncIterator[Upstream]:
+    async with running_upstream() as there:
+        there.otherwise = say(READY)
+        yield there
 
 
-async def test_a_ready_gateway(admin: Answers) -> None:
-    assert await healthcheck(admin.address) == (0, "ready\n", "")
+async def test_a_ready_gateway(admin: Upstream) -> None:
+    address = f"127.0.0.1:{admin.port}"
+    assert await healthcheck(address) == (0, "ready\n", "")
+    assert await healthcheck(address, "--live", SEALGATE_ADMIN__HOSTS="gate.example") == (0, "healthy\n", "")
+    asked = [(one.target, one.head.value(b"Host")) for one in admin.received]
+    assert asked == [(b"/-/ready", b"127.0.0.1"), (b"/-/healthy", b"gate.example")]
 
 
-async def test_it_calls_the_gateway_by_a_name_of_admin_hosts(admin: Answers) -> None:
-    assert (await healthcheck(admin.address, SEALGATE_ADMIN__HOSTS="gate.example"))[0] == 0
-
-
-async def test_a_gateway_on_every_address_is_asked_on_this_machines_own(admin: Answers) -> None:
+async def test_a_gateway_on_every_address_is_asked_on_this_machines_own(admin: Upstream) -> None:
     assert (await healthcheck(f"0.0.0.0:{admin.port}"))[0] == 0
 
 
-async def test_reasons_why_it_is_not_ready(admin: Answers) -> None:
-    admin.status = status("shutting down", "clock not synced: no sample yet")
-    told = "sealgate: not ready: shutting down\nsealgate: not ready: clock not synced: no sample yet\n"
-    assert await healthcheck(admin.address) == (1, "", told)
+async def test_reasons_why_it_is_not_ready(admin: Upstream) -> None:
+    admin.otherwise = say(reply(b"503 Service Unavailable", b"not ready: shutting down\nnot ready: clock\n"))
+    told = "sealgate: not ready: shutting down\nsealgate: not ready: clock\n"
+    assert await healthcheck(f"127.0.0.1:{admin.port}") == (1, "", told)
 
 
-async def test_a_gateway_that_cannot_sign_runs_all_the_same(admin: Answers) -> None:
-    """So a container whose exchange is away is not restarted for it."""
-    admin.status = status("clock not synced: no sample yet")
-    assert await healthcheck(admin.address, "--live") == (0, "healthy\n", "")
-
-
-async def test_somebody_else_at_the_address(admin: Answers) -> None:
-    code, out, err = await healthcheck(admin.address, SEALGATE_ADMIN__HOSTS="other.example")
-    assert (code, out) == (1, "")
-    assert err == f"sealgate: {admin.address} answers 421 to /-/ready; is it the gateway's admin.tcp?\n"
+async def test_somebody_else_at_the_address(admin: Upstream) -> None:
+    address = f"127.0.0.1:{admin.port}"
+    admin.otherwise = say(reply(b"421 Misdirected Request", b""))
+    told = f"sealgate: {address} answers 421 to /-/ready; is it the gateway's admin.tcp?\n"
+    assert await healthcheck(address) == (1, "", told)
 
 
 async def test_nobody_at_the_address() -> None:
-    code, out, err = await healthcheck("127.0.0.1:9")
-    assert (code, out) == (1, "")
     told = "sealgate: no gateway answers at 127.0.0.1:9: connection refused; start it with `sealgate serve`\n"
-    assert err == told
+    assert await healthcheck("127.0.0.1:9") == (1, "", told)
 
 
 async def test_without_any_configuration_the_default_address_is_asked(
-    admin: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    admin: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gateway's variables may stand in its own terminal alone."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sealgate.config.load.Admin", lambda: Admin.model_validate({"tcp": admin.address}))
-    result = await asyncio.to_thread(CliRunner().invoke, main, ["healthcheck"])
+    default = {"tcp": f"127.0.0.1:{admin.port}"}
+    monkeypatch.setattr("sealgate.config.load.Admin", lambda: Admin.model_validate(default))
+    result = await ended_command("healthcheck", environ={})
     assert (result.exit_code, result.output) == (0, "ready\n")
 
 
@@ -148,6 +105,4 @@ async def test_trouble_is_told_in_plain_words(
     ],
 )
 async def test_an_address_that_nobody_can_ask(address: str, told: str) -> None:
-    code, out, err = await healthcheck(address)
-    assert (code, out) == (2, "")
-    assert err == f"sealgate: error: admin.tcp {told}\n"
+    assert await healthcheck(address) == (2, "", f"sealgate: error: admin.tcp {told}\n")

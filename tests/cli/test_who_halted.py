@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import shutil
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +10,7 @@ from typing import Any
 
 import pytest
 
-import sealgate
-from rig.plain import PATIENCE_S, Ended, Gateway, run, running_exchange, running_gateway
+from rig.plain import Ended, Gateway, run, running_exchange, running_gateway
 
 CONFIG = """\
 base_url = "{base_url}"
@@ -57,25 +54,6 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
             yield running
 
 
-# The page's own script, with as much of a document as it needs to put its notices together.
-PAGE = """
-const made = () => ({ texts: [], append(...more) { this.texts.push(...more); } });
-globalThis.document = { createElement: made };
-const text = (node) => (typeof node === "string" ? node : node.texts.map(text).join(""));
-const { notices } = await import(process.argv[1]);
-let events = "";
-const stop = new AbortController();
-for await (const piece of (await fetch(process.argv[2], { signal: stop.signal })).body) {
-  events += new TextDecoder().decode(piece);
-  const line = events.split(/\\r?\\n/).slice(0, -1).find((one) => one.startsWith("data: "));
-  if (!line) continue;
-  console.log(notices(JSON.parse(line.slice(6)).now, "").map(text).join("\\n"));
-  break;
-}
-stop.abort();
-"""
-
-
 def test_answer_log_status_and_top_say_who_when_and_why(tmp_path: Path, gateway: Gateway) -> None:
     ended = halted(tmp_path)
     who = f"by user {os.geteuid()}, process {ended.pid}"
@@ -94,19 +72,6 @@ def test_answer_log_status_and_top_say_who_when_and_why(tmp_path: Path, gateway:
     assert (line["uid"], line["pid"], line["reason"]) == (os.geteuid(), ended.pid, "all clear")
     ended = run("reload", folder=tmp_path)
     assert f"process {ended.pid}" in gateway.line("reloaded")["asked_by"]
-
-
-@pytest.mark.needs("node")
-def test_the_page_says_who_when_and_why(tmp_path: Path, gateway: Gateway) -> None:
-    ended = halted(tmp_path)
-    shutil.copytree(Path(sealgate.__file__).parent / "observe" / "page", tmp_path / "page")
-    (tmp_path / "page" / "package.json").write_text('{"type": "module"}')
-    arguments = [str(tmp_path / "page" / "lists.js"), f"{admin(gateway)}/events"]
-    node = ["node", "--input-type=module", "--eval", PAGE, "--", *arguments]
-    shown = subprocess.run(node, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    who = rf"by user {os.geteuid()}, process {ended.pid}\. "
-    halt = rf"^Orders are halted for all bots since .+ ago, {who}.*Reason: {WHY}$"
-    assert re.search(halt, shown.stdout, re.MULTILINE), shown
 
 
 def test_a_restart_forgets_neither_who_nor_when_nor_why(tmp_path: Path) -> None:

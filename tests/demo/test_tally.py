@@ -14,7 +14,6 @@ from sealgate.demo.tally import (
     Team,
     Waits,
     figures,
-    in_a_sentence,
     rows,
     whole_windows,
 )
@@ -152,33 +151,3 @@ def test_the_rows_for_people() -> None:
         "waits of quick, p50 / max 0.10 / 0.98 s 0.10 / 0.98 s",
         "waits of cancel (orders too), p50 / max 0.65 / 1.86 s 0.65 / 1.86 s",
     ]
-
-
-SENTENCES = {
-    "better": (
-        SUMMARY,
-        (
-            "shorter (0.81 s against 9.08 s), the 429s were fewer (39 against 100),"
-            " and 98% of the limit was used (against 100%)."
-        ),
-    ),
-    "worse": (
-        Summary(10.0, 20, 1, THEIRS, OURS),
-        (
-            "longer (9.08 s against 0.81 s), the 429s were more (100 against 39),"
-            " and 100% of the limit was used (against 98%)."
-        ),
-    ),
-    "too short to tell": (
-        Summary(0.5, 20, 1, NOTHING := Figures(0.0, 0, None, None, 0, {}), NOTHING),
-        (
-            "the same (0.00 s against 0.00 s), the 429s were as many (0 against 0)."
-            " In so short a run it had hardly learned the limit: --seconds 20 shows more."
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize(("summary", "end"), SENTENCES.values(), ids=SENTENCES)
-def test_the_sentence_says_what_the_figures_say(summary: Summary, end: str) -> None:
-    assert in_a_sentence(summary) == f"Through Sealgate the longest wait of a cancel was {end}"

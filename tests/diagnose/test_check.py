@@ -19,7 +19,7 @@ from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbo
 from rig.upstream import Act, Received, say
 from rig.wire import reply
 from sealgate.cli import main
-from sealgate.config import load_config
+from sealgate.config.load import config_of
 from sealgate.diagnose.local import found_wrong, look_at_reach
 from sealgate.keys.key_health import MANY_MISMATCHES
 from sealgate.machine.findings import fail, warn
@@ -561,15 +561,19 @@ def test_what_an_address_for_other_machines_lacks(
 ) -> None:
     pem = tmp_path / "any.pem"
     pem.touch()
-    environ = {
-        "SEALGATE_BASE_URL": "https://exchange.example",
-        "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
-        "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
-        "SEALGATE_BOTS__GRID__TOKEN": "env:NOWHERE",
-        "SEALGATE_LISTEN__TCP": address,
-        "SEALGATE_LISTEN__UNIX": str(tmp_path / "bots.sock"),
-        "SEALGATE_LISTEN__HOSTS": hosts,
+    listen: dict[str, object] = {
+        "tcp": address,
+        "unix": str(tmp_path / "bots.sock"),
+        "hosts": hosts.split(", "),
     }
     if has_tls:
-        environ |= {"SEALGATE_LISTEN__TLS_CERT": str(pem), "SEALGATE_LISTEN__TLS_KEY": str(pem)}
-    assert list(look_at_reach(load_config(None, environ=environ))) == told
+        listen |= {"tls_cert": str(pem), "tls_key": str(pem)}
+    key = {"api_key": "ak-public-1", "secret": "env:NOWHERE"}
+    bots = {"grid": {"token": "env:NOWHERE"}}
+    tree: dict[str, object] = {
+        "base_url": "https://exchange.example",
+        "listen": listen,
+        "keys": {"main": key},
+        "bots": bots,
+    }
+    assert list(look_at_reach(config_of(tree))) == told

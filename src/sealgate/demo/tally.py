@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 _RECENT_WAITS = 1000
 _UNSIGNED = "/v1/trade/time"
-_LEARNING_S = 10.0  # how long it takes to learn the demo's limit
 
 
 class Tally:
@@ -184,29 +183,3 @@ def _both(waits: Waits) -> str:
 
 def _or_dash(number: float | None, form: str) -> str:
     return "-" if number is None else form.format(number)
-
-
-def in_a_sentence(summary: Summary) -> str:
-    """Return what the figures show, whichever way they turn out."""
-    ours, theirs = summary.through_sealgate, summary.on_its_own
-    cancels = _compared(ours.longest_cancel_s, theirs.longest_cancel_s, ("shorter", "longer", "the same"))
-    limited = _compared(ours.limited, theirs.limited, ("fewer", "more", "as many"))
-    use = ""
-    if ours.accepted_per_s is not None and theirs.accepted_per_s is not None:
-        allowed = summary.allowed_per_s
-        use = f", and {ours.accepted_per_s / allowed:.0%} of the limit was used"
-        use += f" (against {theirs.accepted_per_s / allowed:.0%})"
-    is_short = summary.seconds < _LEARNING_S
-    hint = " In so short a run it had hardly learned the limit: --seconds 20 shows more." if is_short else ""
-    return (
-        f"Through Sealgate the longest wait of a cancel was {cancels}"
-        f" ({ours.longest_cancel_s:.2f} s against {theirs.longest_cancel_s:.2f} s), the 429s were {limited}"
-        f" ({ours.limited} against {theirs.limited}){use}.{hint}"
-    )
-
-
-def _compared(ours: float, theirs: float, words: tuple[str, str, str]) -> str:
-    less, more, same = words
-    if ours == theirs:
-        return same
-    return less if ours < theirs else more
