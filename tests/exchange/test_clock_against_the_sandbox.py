@@ -1,16 +1,15 @@
 """Orders flow while a clock goes wrong: nothing is refused but what reveals it."""
 
 import asyncio
-import json
-import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import aiohttp
 import pytest
 
+from rig.served import environ, running_served
 from rig.station import sandbox_config
 from sealgate.machine.system import System
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -60,24 +59,25 @@ async def test_a_host_skewed_by_hours(monkeypatch: pytest.MonkeyPatch) -> None:
         assert offset_s == pytest.approx(HOURS_MS / 1000 + 7 * 3600, abs=1)
 
 
-async def test_a_stopped_process() -> None:
+async def test_a_stopped_process(tmp_path: Path) -> None:
     """Requests that arrive while it stands still are stamped when it goes on, not before."""
     async with exchange() as sandbox, aiohttp.ClientSession() as session:
         window = {"recv_window_ms": 1000}
         url = f"{sandbox.base_url}/_sandbox/keys/{sandbox.api_key}"
         async with session.patch(url, json=window) as reply:
             assert reply.status == 200
-        async with gateway_process(sandbox) as (process, address):
-            url = f"{address}/v1/trade/order"
+        settings = environ(sandbox.base_url, KEYS__MAIN__API_KEY=sandbox.api_key)
+        async with running_served({**settings, "EXCHANGE_SECRET": sandbox.api_secret}, tmp_path) as served:
+            url = f"{served.bots}/v1/trade/order"
             async with session.post(url, json=ORDER) as reply:
                 assert reply.status == 200
-            process.send_signal(signal.SIGSTOP)
+            served.program.tell(signal.SIGSTOP)
             waiting = [asyncio.create_task(status_of(session, url)) for _ in range(5)]
             # Stand still for longer than the window, by the exchange's own clock.
             started = await server_time(session, sandbox)
             while await server_time(session, sandbox) < started + 1.5 * window["recv_window_ms"]:
                 pass
-            process.send_signal(signal.SIGCONT)
+            served.program.tell(signal.SIGCONT)
             assert await asyncio.gather(*waiting) == [200] * 5
         assert await outside_the_window(session, sandbox) == 0
 
@@ -90,34 +90,3 @@ async def status_of(session: aiohttp.ClientSession, url: str) -> int:
 async def server_time(session: aiohttp.ClientSession, sandbox: Sandbox) -> int:
     async with session.get(f"{sandbox.base_url}/v1/trade/time") as reply:
         return int((await reply.json())["server_time"])
-
-
-@asynccontextmanager
-async def gateway_process(sandbox: Sandbox) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    environ = {
-        "PATH": os.environ["PATH"],
-        "SEALGATE_BASE_URL": sandbox.base_url,
-        "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
-        "SEALGATE_ADMIN__TCP": "",
-        "SEALGATE_ADMIN__UNIX": "off",
-        "SEALGATE_KEYS__MAIN__API_KEY": sandbox.api_key,
-        "SEALGATE_KEYS__MAIN__SECRET": "env:SECRET",
-        "SECRET": sandbox.api_secret,
-    }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "sealgate", "serve", env=environ, stderr=asyncio.subprocess.PIPE
-    )
-    assert process.stderr is not None
-    try:
-        yield process, await bots_address(process.stderr)
-    finally:
-        process.terminate()
-        await process.communicate()
-
-
-async def bots_address(log: asyncio.StreamReader) -> str:
-    """Read the log up to the line that says where bots connect."""
-    async with asyncio.timeout(60):
-        while "bots" not in (line := json.loads(await log.readline())):
-            pass
-    return str(line["bots"])

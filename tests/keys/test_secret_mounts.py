@@ -107,37 +107,44 @@ def test_no_credentials_outside_of_a_service() -> None:
     assert "systemd-run --pipe --wait -p LoadCredential=main:FILE" in told
 
 
-class Ring:
-    """A keyring in memory."""
-
-    def __init__(self, trouble: Exception | None = None) -> None:
-        self._trouble = trouble
-        self._entries = {("sealgate", "main"): CANARY, ("sealgate", "blank"): " "}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        if self._trouble is not None:
-            raise self._trouble
-        return self._entries.get((service, username))
-
-
 @pytest.fixture
-def ring(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setattr(keyring, "get_password", Ring().get_password)
-    return monkeypatch
+def ring(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Return the entries of a keyring in memory, by service and name; an exception is raised."""
+    entries: dict[str, object] = {"sealgate/main": CANARY, "sealgate/blank": " "}
+
+    def get_password(service: str, name: str) -> object:
+        entry = entries.get(f"{service}/{name}")
+        if isinstance(entry, Exception):
+            raise entry
+        return entry
+
+    monkeypatch.setattr(keyring, "get_password", get_password)
+    return entries
 
 
-@pytest.mark.usefixtures("ring")
-def test_an_entry_of_the_keyring() -> None:
+def test_an_entry_of_the_keyring(ring: dict[str, object]) -> None:
+    ring["bots/live/main"] = "pässword"
     assert read_secret("keyring:sealgate/main", {}) == CANARY.encode()
+    assert read_secret("keyring:bots/live/main", {}) == "pässword".encode()
     assert refusal("keyring:sealgate/other") == (
         "keyring:sealgate/other: the keyring has no such entry; keyring set sealgate other"
     )
     assert "holds nothing but white space" in refusal("keyring:sealgate/blank")
 
 
-def test_a_keyring_that_is_locked(ring: pytest.MonkeyPatch) -> None:
-    ring.setattr(keyring, "get_password", Ring(keyring.errors.KeyringLocked(CANARY)).get_password)
+def test_a_keyring_that_is_locked(ring: dict[str, object]) -> None:
+    ring["sealgate/main"] = keyring.errors.KeyringLocked(CANARY)
     assert "the keyring cannot be read (KeyringLocked); unlock it" in refusal("keyring:sealgate/main")
+
+
+@pytest.mark.parametrize("entry", [f"{CANARY}\udcff", 5], ids=["no UTF-8", "no text"])
+def test_an_entry_that_is_no_text_is_not_repeated(ring: dict[str, object], entry: object) -> None:
+    """The error that Python raises there has all of it, and would show it in a traceback."""
+    ring["sealgate/main"] = entry
+    with pytest.raises(SecretError, match=r"sealgate/main: the keyring cannot be read \(\w+\); ") as refused:
+        read_secret("keyring:sealgate/main", {})
+    assert CANARY not in str(refused.value)
+    assert refused.value.__suppress_context__
 
 
 def test_a_keyring_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

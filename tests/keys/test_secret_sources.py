@@ -2,10 +2,8 @@
 
 import errno
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -328,33 +326,6 @@ def test_what_is_refused_is_wiped_too(
         read_all("file:/s", 0)
     assert str(refused.value) == f"file:/s: {told}"
     assert made.left_behind == b""
-
-
-class Ring(ModuleType):
-    """A package `keyring` with one entry."""
-
-    def __init__(self, entry: object) -> None:
-        super().__init__("keyring")
-        self._entry = entry
-
-    def get_password(self, service: str, name: str) -> object:
-        """Return the entry "main" of the service "bots/live"."""
-        return self._entry if (service, name) == ("bots/live", "main") else None
-
-
-def test_an_entry_is_taken_as_utf_8_and_its_service_may_have_slashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keyring", Ring("pässword"))
-    assert read_secret("keyring:bots/live/main", {}) == "pässword".encode()
-
-
-@pytest.mark.parametrize("entry", ["s3cret\udcff", 5], ids=["no UTF-8", "no text"])
-def test_an_entry_that_is_no_text_is_not_repeated(monkeypatch: pytest.MonkeyPatch, entry: object) -> None:
-    """The error that Python raises there has all of it, and would show it in a traceback."""
-    monkeypatch.setitem(sys.modules, "keyring", Ring(entry))
-    with pytest.raises(SecretError, match=r"bots/live/main: the keyring cannot be read \(\w+\); ") as refused:
-        read_secret("keyring:bots/live/main", {})
-    assert "s3cret" not in str(refused.value)
-    assert refused.value.__suppress_context__
 
 
 def test_a_variable_that_is_no_utf_8_keeps_its_bytes() -> None:

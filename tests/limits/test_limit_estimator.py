@@ -230,13 +230,6 @@ def test_what_an_order_costs_beside_a_read_is_found() -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_that_doubles_is_climbed() -> None:
-    before, after = log_of(20, 1.0), log_of(40, 1.0)
-    bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
-    assert bots.share(40.0, 140.0, 160.0) > 0.9
-
-
-@pytest.mark.slow
 def test_orders_alone_carry_the_step_so_that_no_wrong_limit_holds_them_for_good() -> None:
     before, after = log_of(20, 1.0), log_of(80, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 5.0 else after)(now, is_read), orders_of_ten=10)

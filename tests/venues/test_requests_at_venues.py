@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 from structlog.testing import capture_logs
 
-from rig.station import Station, running_station
+from rig.station import running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, running_upstream, say, say_and_reset
 from rig.wire import OK, let_pass, reply
 from sealgate.orders.journal.file import connect, prepare
@@ -84,17 +84,13 @@ async def test_a_cancel_is_the_next_where_requests_go_one_at_a_time() -> None:
         upstream.answers.append(hold_until(answer, say(OK)))
         asked = [asyncio.create_task(station.ask(ORDER)) for _ in range(3)]
         await upstream.until_received(1)
-        await station.until(lambda: waiting(station) == 2)
+        await station.until(lambda: station.waiting() == 2)
         asked.append(asyncio.create_task(station.ask(cancel)))
-        await station.until(lambda: waiting(station) == 3)
+        await station.until(lambda: station.waiting() == 3)
         answer.set()
         await asyncio.gather(*asked)
         paths = [one.target.rpartition(b"/")[2] for one in upstream.received]
         assert paths == [b"AddOrder", b"CancelOrder", b"AddOrder", b"AddOrder"]
-
-
-def waiting(station: Station) -> int:
-    return sum(station.gateway.generation.exchange.live_keys["main"].scheduler.status().waiting.values())
 
 
 async def test_a_key_that_waits_for_its_reply_holds_up_no_other_key() -> None:
@@ -107,9 +103,9 @@ async def test_a_key_that_waits_for_its_reply_holds_up_no_other_key() -> None:
         upstream.answers.append(hold_until(answer, say(OK)))
         asked = [asyncio.create_task(station.ask(order)) for _ in range(2)]
         await upstream.until_received(1)
-        await station.until(lambda: waiting(station) == 1)
+        await station.until(lambda: station.waiting() == 1)
         assert (await station.ask(by_other)).outcome == "done"
-        assert waiting(station) == 1
+        assert station.waiting() == 1
         answer.set()
         await asyncio.gather(*asked)
 
