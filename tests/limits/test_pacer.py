@@ -17,7 +17,6 @@ from sealgate.venues.routes import Lane
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 LOST = LimitReply(Fate.LOST)
-YEARS_10_S = 10 * 365 * 86400.0
 
 
 def limited(retry_after_s: float | None = None, resolution_s: float = 0.0) -> LimitReply:
@@ -381,16 +380,6 @@ def test_a_wait_that_means_nothing_neither_hangs_nor_unpauses(hostile: float | N
     assert desk.send(0.0) == []
     assert 0.2 < desk.pacer.status(0.0).pause_s <= 0.5
     assert len(desk.go(1.0)) == 1
-
-
-def test_ten_years_are_kept_and_cost_each_bot_no_more_than_its_deadline() -> None:
-    desk = Desk()
-    under_way = desk.send(0.0, 2)
-    (waiting,) = desk.enter(0.0, 1, give_up_at=30.0)
-    desk.pacer.answered(under_way[0], 0.1, limited(YEARS_10_S))
-    assert [one.claim for one in desk.pacer.release(0.1).rejected] == [waiting]
-    assert desk.send(YEARS_10_S - 1) == []
-    assert len(desk.go(YEARS_10_S + 1)) == 1
 
 
 def test_a_limit_learned_shows_in_words_and_survives_a_restart() -> None:

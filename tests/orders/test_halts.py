@@ -44,10 +44,6 @@ def test_the_widest_halt_is_named() -> None:
     assert halted(BOTH, GRID).find("grid", "main") == Halt(GRID, 2)
 
 
-def test_a_second_halt_of_the_same_keeps_the_first_ones_time() -> None:
-    assert list(halted(GRID, GRID)) == [Halt(GRID, 1)]
-
-
 def test_a_second_halt_of_the_same_keeps_who_and_why_of_the_first() -> None:
     first = Halts().extended(GRID, 1, Origin(1000, 7, "a bad day"))
     assert list(first.extended(GRID, 2, Origin(0, 8, "another"))) == [

@@ -313,12 +313,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @invariant()
     def within_bounds(self) -> None:
-        assert len(self.replays) == sum(map(len, self.replays._by_bot.values()))
-        for keys in self.replays._by_bot.values():
-            assert len(keys) <= self.bounds.most_count
-            replies = keys._replies.values()
-            assert keys._replies_size == sum(one.size for one in replies) <= self.bounds.most_bytes
-            assert keys._replies.keys() <= keys._settled.keys()
+        assert len(self.under_way) <= len(self.replays) <= self.bounds.most_count * len(BOTS)
 
 
 TestAnyHistory = AnyHistory.TestCase

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.request.strangers import WrongTokens
+from sealgate.request.strangers import WrongTokens, origin_of
 
 
 def flooded() -> WrongTokens:
@@ -38,3 +38,18 @@ def test_memory_is_bounded_and_the_oldest_origin_is_forgotten() -> None:
         wrong.note(f"other {n}", 0.0)
     assert len(wrong) == 1024
     assert wrong.note("first", 0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("client", "origin"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3::7", "2001:db8:1:2::/64"),
+        ("fe80::1", "fe80::/64"),
+        ("::1", "::1"),
+        ("user 1001", "user 1001"),
+        ("", ""),
+    ],
+)
+def test_a_network_that_one_customer_has_is_one_origin(client: str, origin: str) -> None:
+    assert origin_of(client) == origin

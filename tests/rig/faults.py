@@ -37,6 +37,10 @@ def _large(body: bytes) -> bytes:
     return whole(body.ljust(_LARGE))
 
 
+def _coded(coding: bytes) -> Fault:
+    return lambda body: say_and_close(in_chunks(body).replace(b"chunked", coding, 1))
+
+
 DONE: Faults = MappingProxyType(
     {
         "whole": lambda body: say(whole(body)),
@@ -73,6 +77,8 @@ LOST: Faults = MappingProxyType(
         "body short by a byte, reset": lambda body: say_and_reset(whole(body)[:-1]),
         "cut in a chunk": lambda body: say_and_close(in_chunks(body)[:-8]),
         "cut before the last chunk": lambda body: say_and_close(in_chunks(body)[:-5]),
+        "cut in a chunk's size": lambda _: say_and_close(CHUNKED + b"5"),
+        "cut between chunks, reset": lambda _: say_and_reset(CHUNKED + b"2\r\nab\r\n"),
         "cut in the last chunk": lambda body: say_and_reset(in_chunks(body)[:-2]),
         "close-delimited and reset": lambda body: say_and_reset(TO_THE_END + body[:-1]),
         "a refusal short by a byte": lambda body: say_and_close(reply(b"400 Bad Request", body)[:-1]),
@@ -85,11 +91,21 @@ LOST: Faults = MappingProxyType(
         "two lengths": lambda body: say(
             whole(body).replace(b"\r\n\r\n", b"\r\nContent-Length: 1\r\n\r\n", 1)
         ),
+        "two lengths in a line": lambda _: say_and_close(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2, 3\r\n\r\nab"
+        ),
+        "a blank before the colon of a length": lambda _: say_and_close(
+            b"HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nab"
+        ),
+        "gzip alone": _coded(b"gzip"),
+        "gzip beside chunks": _coded(b"gzip, chunked"),
+        "chunks that are not the last coding": _coded(b"chunked, identity"),
         "no number for a length": lambda _: say(b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}"),
         "no number for a chunk's size": lambda _: say(CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n"),
         # RFC 9112 section 6.1: nobody knows what the sender means by it, however sound it looks.
         "chunks in HTTP/1.0": lambda body: say(in_chunks(body).replace(b"HTTP/1.1", b"HTTP/1.0", 1)),
         "a head without end": lambda _: say(b"HTTP/1.1 200 OK\r\n" + b"X-One-More: x\r\n" * 1000),
+        "a line of 70 kB": lambda _: say(reply(b"200 OK", b"x", b"X-Long: " + b"x" * 70_000)),
         "garbage": lambda _: say(GARBAGE),
         "another protocol, closed": lambda _: say_and_close(b"SSH-2.0-OpenSSH_9.6\r\n"),
         "interim replies without end": lambda _: say(INTERIM * 200),
@@ -117,6 +133,7 @@ CUT_WHILE_PASSED_ON: Faults = MappingProxyType(
         "large, closed": lambda body: say_and_close(_large(body)[:-1]),
         "large, reset": lambda body: say_and_reset(_large(body)[:-1]),
         "large, stalled": lambda body: say_and_stall(_large(body)[:-1]),
+        "large and close-delimited, reset": lambda body: say_and_reset(TO_THE_END + body.ljust(_LARGE)),
         "large in chunks, closed": lambda body: say_and_close(CHUNKED + chunked(body.ljust(_LARGE))[:-5]),
     }
 )
