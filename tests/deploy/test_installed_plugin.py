@@ -12,8 +12,6 @@ from rig.image import RUNNER, Image, borrowed
 
 EXAMPLES = [block.text for block in fences(ROOT / "docs" / "sandbox.md") if block.label == "test"]
 
-OWN = (ROOT / "tests/testing/test_plugin.py").read_text()
-
 FIFTY = """\
 import pytest, requests
 
@@ -92,10 +90,10 @@ def project(tmp_path: Path, image: Image) -> Project:
 
 
 def test_its_tests_run_where_it_is_installed(project: Project) -> None:
-    """These are the examples of the docs, the plugin's own tests, and fifty that would notice each other."""
-    done = project.run(*EXAMPLES, FIFTY, OWN)
+    """These are the examples of the docs, and fifty that would notice each other."""
+    done = project.run(*EXAMPLES, FIFTY)
     assert done.returncode == 0, done.stdout
-    assert len(re.findall(" PASSED", done.stdout)) > len(EXAMPLES) + 50 == 54
+    assert len(re.findall(" PASSED", done.stdout)) >= len(EXAMPLES) + 50 == 54
 
 
 def test_a_run_that_does_not_use_it_imports_nothing_of_it(project: Project) -> None:

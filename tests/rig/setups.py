@@ -1,6 +1,5 @@
 """Set-ups for `sealgate check`: files, variables and an exchange, whole until a test breaks something."""
 
-import asyncio
 import contextlib
 import json
 import socket
@@ -8,11 +7,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from rig.command import ended_command
 from rig.upstream import Act, Received, Script, Upstream, running_upstream, say
 from rig.wire import reply
-from sealgate.cli import main
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -69,17 +68,12 @@ class Setup:
         self.upstream.script = script
 
     async def check(self, *arguments: str) -> Result:
-        """Run the check in a thread, as the exchange runs in this one's loop."""
-
-        def run() -> Result:
-            return CliRunner().invoke(main, ["check", *self.arguments, *arguments], env=self.environ)
-
-        result = await asyncio.to_thread(run)
+        """Run the check."""
+        result = await ended_command("check", *self.arguments, *arguments, environ=self.environ)
         for sock in self.kept:
             sock.close()
         for secret in self.hidden:
             assert secret not in result.output
-        assert isinstance(result.exception, SystemExit | None), result.exception
         return result
 
 

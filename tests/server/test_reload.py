@@ -219,20 +219,16 @@ async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:
     assert len(await site.reload()) == 2  # as long as it is so
 
 
-async def test_halts_and_answers_that_are_known_stay(site: Site) -> None:
+async def test_halts_and_answers_that_are_known_stay_also_under_another_key(site: Site) -> None:
     message = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k1", body=b"{}")
     first = await site.station.ask(message)
     await site.gateway.halt(Scope())
+    site.tables["keys"] = {"main": {"api_key": "ak-2", "secret": f"file:{site.secret}"}}
     await site.reload()
     assert (await site.station.ask(ORDER)).reason == "halted"
-    assert (await site.station.ask(message)).body == first.body
-
-
-async def test_a_disabled_key_is_used_again(site: Site) -> None:
-    site.station.disable_key()
-    assert (await site.station.ask(ORDER)).reason == "key_disabled"
-    await site.reload()
-    assert (await site.station.ask(ORDER)).status == 200
+    again = await site.station.ask(message)
+    assert (again.status, again.body, again.attempts) == (200, first.body, 0)
+    assert site.upstream.receipts(b"/v1/trade/order") == 1
 
 
 async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_path: Path) -> None:
@@ -446,13 +442,3 @@ async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
     live_keys = site.gateway.generation.exchange.live_keys
     assert live_keys["main"].scheduler is live_keys["again"].scheduler
     assert live_keys["main"].scheduler is not live_keys["other"].scheduler
-
-
-async def test_an_order_that_is_repeated_after_a_rotation_is_not_sent_again(site: Site) -> None:
-    message = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k1", body=b"{}")
-    first = await site.station.ask(message)
-    site.tables["keys"] = {"main": {"api_key": "ak-2", "secret": f"file:{site.secret}"}}
-    await site.reload()
-    again = await site.station.ask(message)
-    assert (again.status, again.body, again.attempts) == (200, first.body, 0)
-    assert site.upstream.receipts(b"/v1/trade/order") == 1
