@@ -7,7 +7,21 @@ from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.venues.routes import Lane
 
-_MAX_WAIT_S = 30.0  # the default of `limits.max_wait`
+MAX_WAIT_S = 30.0  # the default of `limits.max_wait`
+
+
+def claim_of(job: Job, wait_s: float = MAX_WAIT_S) -> Claim:
+    """Return what a gateway makes of a bot's request."""
+    return Claim(
+        str(job.id),
+        job.bot,
+        Lane(job.lane),
+        job.born + wait_s,
+        job.weight,
+        job.known_cost,
+        is_read=job.is_read,
+        is_again=job.attempts > 0,
+    )
 
 
 class Gateway:
@@ -19,7 +33,7 @@ class Gateway:
         *,
         is_exact: bool = True,
         settings: PacerSettings | None = None,
-        wait_s: float = _MAX_WAIT_S,
+        wait_s: float = MAX_WAIT_S,
     ) -> None:
         self.pacer = Pacer(settings or PacerSettings(), random.Random(seed).random)
         self.resolution_s = 0.0 if is_exact else 1.0
@@ -50,13 +64,4 @@ class Gateway:
         return go, dropped, release.look_again_at
 
     def claim(self, job: Job) -> Claim:
-        return Claim(
-            str(job.id),
-            job.bot,
-            Lane(job.lane),
-            job.born + self.wait_s,
-            job.weight,
-            job.known_cost,
-            is_read=job.is_read,
-            is_again=job.attempts > 0,
-        )
+        return claim_of(job, self.wait_s)

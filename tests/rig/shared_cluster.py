@@ -11,17 +11,16 @@ import random
 from collections.abc import Callable
 from functools import partial
 
+from rig.limits_gateway import claim_of
 from rig.limits_world import Answer, Job
 from rig.redis_group import RedisGroup
 from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, Member
-from sealgate.limits.claims import Claim, Fate, LimitReply
+from sealgate.limits.claims import Fate, LimitReply
 from sealgate.limits.pacer import Pacer, PacerSettings
-from sealgate.venues.routes import Lane
 
 HOP_S = 0.0003
 TIMEOUT_S = 0.1
 _TOLD_S = 6 * HOP_S  # a heartbeat that is under way, the next one, and what it makes known
-_MAX_WAIT_S = 30.0
 _READY_S = 3.0
 _EPOCH_S = 1e6
 
@@ -63,7 +62,7 @@ class Cluster:
 
     def enter(self, job: Job, now: float) -> bool:
         node = self.nodes[self._node_of(job)]
-        claim = _claim(job)
+        claim = claim_of(job)
         is_in = True
         if node.pacer.goes_at_once(claim, now):
             self._send(node, [job], now)
@@ -79,7 +78,7 @@ class Cluster:
         fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
         if answer.retry_after_s:
             self._note_pause(node, now, now + answer.retry_after_s)
-        node.pacer.answered(_claim(job), now, LimitReply(fate, answer.retry_after_s, 0.0))
+        node.pacer.answered(claim_of(job), now, LimitReply(fate, answer.retry_after_s, 0.0))
         self._wake(node, now)
         return answer.is_accepted or not self.enter(job, now)
 
@@ -176,16 +175,3 @@ class Cluster:
     def _hear(self, node: Node, message: str, now: float) -> None:
         node.member.receive(message, now)
         self._wake(node, now)
-
-
-def _claim(job: Job) -> Claim:
-    return Claim(
-        str(job.id),
-        job.bot,
-        Lane(job.lane),
-        job.born + _MAX_WAIT_S,
-        job.weight,
-        job.cost,
-        is_read=job.is_read,
-        is_again=job.attempts > 0,
-    )
