@@ -7,11 +7,12 @@ from click.testing import CliRunner, Result
 
 from rig import journals
 from rig.damage import empty_index
+from rig.journals import leave_behind
 from sealgate.cli.orders import command
-from sealgate.orders.journal import JournalError, Order, orders
+from sealgate.orders.journal import JournalError, Order
 from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.lock import Lock
-from sealgate.orders.journal.rows import Row, sent_row, settled_row
+from sealgate.orders.journal.rows import sent_row, settled_row
 from sealgate.orders.outcome import Conclusion, Ending
 
 ENVIRON = {
@@ -53,12 +54,6 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "journal.db"
 
 
-def write(file: Path, *rows: Row) -> None:
-    prepare(file)
-    with closing(connect(file)) as database:
-        orders.write(database, rows)
-
-
 def run(file: Path | str, *arguments: str) -> Result:
     environ = ENVIRON | {"SEALGATE_JOURNAL__FILE": str(file), "COLUMNS": "80"}
     return CliRunner().invoke(command, arguments, env=environ)
@@ -70,14 +65,14 @@ def listed(file: Path) -> list[str]:
 
 
 def test_orders_in_doubt_are_a_table(file: Path) -> None:
-    write(file, sent_row(IDEMPOTENT), settled_row(second(), UNKNOWN, 0))
+    leave_behind(file, sent_row(IDEMPOTENT), settled_row(second(), UNKNOWN, 0))
     result = run(file)
     assert (result.exit_code, result.stdout) == (0, TABLE)
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_or_json(file: Path) -> None:
-    write(file, sent_row(ORDER))
+    leave_behind(file, sent_row(ORDER))
     (order,) = json.loads(run(file, "--json").stdout)["orders"]
     terms = {"symbol": "BTC", "side": "buy", "size": "0.0010", "price": "65000.0", "client_id": None}
     given = ORDER._asdict() | terms
@@ -87,14 +82,14 @@ def test_or_json(file: Path) -> None:
 
 
 def test_none_is_said_so(file: Path) -> None:
-    write(file, settled_row(ORDER, Ending(Conclusion.DONE), 0))
+    leave_behind(file, settled_row(ORDER, Ending(Conclusion.DONE), 0))
     assert (run(file).exit_code, run(file).stdout) == (0, "no orders in doubt\n")
     assert run(file, "--settle-all").stdout == "no orders in doubt\n"
     assert run(file, "--json").stdout == '{"orders": []}\n'
 
 
 def test_what_a_running_gateway_has_under_way_is_not_in_doubt(file: Path) -> None:
-    write(file, sent_row(ORDER), settled_row(second(), UNKNOWN, 0))
+    leave_behind(file, sent_row(ORDER), settled_row(second(), UNKNOWN, 0))
     lock = Lock(file)
     assert listed(file) == ["a1-2"]
     lock.release()
@@ -103,14 +98,14 @@ def test_what_a_running_gateway_has_under_way_is_not_in_doubt(file: Path) -> Non
 
 @pytest.mark.parametrize("given", ["mine", "a1-1"])
 def test_one_is_settled(file: Path, given: str) -> None:
-    write(file, sent_row(ORDER), sent_row(second()))
+    leave_behind(file, sent_row(ORDER), sent_row(second()))
     result = run(file, "--settle", given)
     assert (result.exit_code, result.stdout) == (0, "settled mine\n")
     assert listed(file) == ["a1-2"]
 
 
 def test_a_settled_key_stays_spent_and_a_new_one_is_asked_for(file: Path) -> None:
-    write(file, sent_row(IDEMPOTENT), sent_row(second()))
+    leave_behind(file, sent_row(IDEMPOTENT), sent_row(second()))
     assert run(file, "--settle-all").stdout == (
         "settled mine; its Idempotency-Key stays spent: use a new one to send the order again\nsettled a1-2\n"
     )
@@ -119,21 +114,21 @@ def test_a_settled_key_stays_spent_and_a_new_one_is_asked_for(file: Path) -> Non
 
 
 def test_all_are_settled(file: Path) -> None:
-    write(file, sent_row(ORDER), sent_row(second()))
+    leave_behind(file, sent_row(ORDER), sent_row(second()))
     result = run(file, "--settle-all", "--json")
     assert [order["id"] for order in json.loads(result.stdout)["orders"]] == ["a1-1", "a1-2"]
     assert listed(file) == []
 
 
 def test_a_request_id_that_nobody_has(file: Path) -> None:
-    write(file, sent_row(ORDER))
+    leave_behind(file, sent_row(ORDER))
     result = run(file, "--settle", "other")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "sealgate: no order in doubt has the request id other\n"
 
 
 def test_a_request_id_that_a_bot_used_twice(file: Path) -> None:
-    write(file, sent_row(ORDER), sent_row(second("mine")))
+    leave_behind(file, sent_row(ORDER), sent_row(second("mine")))
     assert "ID a1-1" in run(file).stdout
     result = run(file, "--settle", "mine")
     assert result.exit_code == 1
@@ -167,7 +162,7 @@ def test_a_file_that_no_gateway_has_made(file: Path) -> None:
 
 
 def test_a_damaged_file_does_not_say_that_none_is_in_doubt(file: Path) -> None:
-    write(file, settled_row(ORDER, UNKNOWN, 0))
+    leave_behind(file, settled_row(ORDER, UNKNOWN, 0))
     lock = Lock(file)
     assert listed(file) == ["a1-1"]
     empty_index(file, "orders_in_doubt")

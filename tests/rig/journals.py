@@ -1,12 +1,10 @@
 """A journal in this process, and orders for it."""
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
-from rig.wire import PATIENCE_S, let_pass
 from sealgate.machine.system import System
 from sealgate.orders.journal import Journal, Keeping, Order, orders
 from sealgate.orders.journal.file import connect, prepare
@@ -55,12 +53,6 @@ async def running_journal(file: Path, keeping: Keeping = KEEPING) -> AsyncIterat
         yield journal
     finally:
         await journal.close()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_so():
-            await let_pass(0.002)
 
 
 def leave_behind(file: Path, *rows: Row) -> None:

@@ -102,10 +102,6 @@ class Mischief:
         """The kinds of what was said by a code in a body so far."""
         return {name.partition(":")[0] for name in self.seen if "code" in name}
 
-    def calm_down(self) -> None:
-        """Let nothing go wrong from now on, but answer what comes."""
-        self._upstream.door.script = self._upstream.early = None
-
     async def weather(self) -> None:
         """Refuse or swallow connections and cut those that are, from time to time, until cancelled."""
         door = self._upstream.door

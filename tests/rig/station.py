@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rig.bot import Bot, Reply, bot_at
 from rig.upstream import Upstream
 from rig.verdicts import judged
-from rig.wire import PATIENCE_S, let_pass
+from rig.wire import PATIENCE_S, until
 from sealgate.config import Config
 from sealgate.machine.system import System
 from sealgate.orders.outcome import Outcome
@@ -110,9 +110,7 @@ class Station:
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait for a state that nobody announces, by going round the loop."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not is_so():
-                await let_pass(0.002)
+        await until(is_so)
 
 
 @contextlib.asynccontextmanager

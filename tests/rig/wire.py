@@ -7,6 +7,7 @@ its test here. Bytes stay bytes.
 import asyncio
 import contextlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 Fields = tuple[tuple[bytes, bytes], ...]
@@ -154,6 +155,13 @@ async def let_pass(seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await asyncio.Event().wait()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for a state that nobody announces, by going round the loop."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():
+            await let_pass(0.002)
 
 
 def chunked(*parts: bytes) -> bytes:

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from rig.hand_host import HandHost
 from rig.listeners import Certificates
-from rig.wire import PATIENCE_S, let_pass
+from rig.wire import PATIENCE_S, until
 from sealgate.config import Listen
 from sealgate.errors import Refusal
 from sealgate.http.places import Guest, Places
@@ -33,9 +33,7 @@ class Server:
         return self.admitted[-1]
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while len(self.places) != count:
-                await let_pass(0)
+        await until(lambda: len(self.places) == count)
 
 
 class Known:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rig.journals import DONE, KEEPING, ORDER, leave_behind, order, until
+from rig.journals import DONE, KEEPING, ORDER, leave_behind, order
+from rig.wire import until
 from sealgate.machine.system import System
 from sealgate.orders.journal import Journal, thread
 from sealgate.orders.journal import journal as journal_module

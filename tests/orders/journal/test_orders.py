@@ -12,8 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.damage import damage, empty_index
-from rig.journals import DONE, KEEPING, ORDER, UNKNOWN, leave_behind, order, running_journal, until
-from rig.wire import PATIENCE_S, let_pass
+from rig.journals import DONE, KEEPING, ORDER, UNKNOWN, leave_behind, order, running_journal
+from rig.wire import PATIENCE_S, let_pass, until
 from sealgate.machine.system import System
 from sealgate.orders.doubts import Doubt
 from sealgate.orders.idempotency import Kept, Name
