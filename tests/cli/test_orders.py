@@ -10,7 +10,7 @@ from rig.damage import empty_index
 from rig.journals import leave_behind
 from sealgate.cli.orders import command
 from sealgate.orders.journal import JournalError, Order
-from sealgate.orders.journal.file import connect, prepare
+from sealgate.orders.journal.file import connect
 from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.rows import sent_row, settled_row
 from sealgate.orders.outcome import Conclusion, Ending
