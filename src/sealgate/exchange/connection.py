@@ -42,7 +42,13 @@ class State(enum.IntEnum):
     CLOSED = 5  # neither the pool nor a request has the connection any more
 
 
-IDLE, ASKED, BODY, WHOLE, BROKEN, CLOSED = State  # names that cost no look-up
+# Names that cost no look-up.
+IDLE: Final = State.IDLE
+ASKED: Final = State.ASKED
+BODY: Final = State.BODY
+WHOLE: Final = State.WHOLE
+BROKEN: Final = State.BROKEN
+CLOSED: Final = State.CLOSED
 
 
 class Owner(Protocol):
@@ -95,7 +101,7 @@ class UpstreamConnection(Flow):
     @property
     def is_usable(self) -> bool:
         """Whether a request may be sent."""
-        return self._state == IDLE
+        return self._state is IDLE
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a life that is idle; opening it took at least a round trip."""
@@ -110,7 +116,7 @@ class UpstreamConnection(Flow):
         The loop may not know yet. Bytes that nobody asked for end the connection as well, except that TLS
         servers send session tickets before their first reply.
         """
-        if self._state != IDLE or self.transport is None:
+        if self._state is not IDLE or self.transport is None:
             return False
         if self.has_left(or_sent=self.tls is None or self.life.is_used):
             self._note_close()
@@ -138,7 +144,7 @@ class UpstreamConnection(Flow):
         try:
             reply = await awaited
             content = self._body
-            head = _sorted(reply)
+            head = reply.memo if isinstance(reply.memo, ReplyHead) else _sorted(reply)
             body = content.take() if content.is_whole else await read_held(content)
             verdict = self._owner.judge.judge(
                 reply.status, body, head.content_coding, is_order=is_order, is_head=is_head
@@ -173,7 +179,7 @@ class UpstreamConnection(Flow):
         Both loops write at once, and close a transport whose first write fails. (Over TLS they do not say
         so: there the request counts as sent.)
         """
-        if self._state != IDLE or self.transport is None:
+        if self._state is not IDLE or self.transport is None:
             return None
         self._state = ASKED
         self._sent_at, self._latest_bytes_at = System.now(), None
@@ -197,12 +203,12 @@ class UpstreamConnection(Flow):
     def release(self) -> None:
         """Give the connection back: the reply was read whole, or nothing was sent."""
         self._awaited = self._reply_head = None
-        if self._state == WHOLE:
+        if self._state is WHOLE:
             # A reply may overtake the end of its request, behind which the next request would have to wait.
             is_sent = self.transport is None or not self.transport.get_write_buffer_size()
             self._state = IDLE if self._stays_open and is_sent else BROKEN
             self.life.ended_request(self._latest_bytes_at or self._sent_at)
-        if self._state == IDLE:
+        if self._state is IDLE:
             self._owner.take_back(self)
         else:
             self.close()
@@ -220,7 +226,7 @@ class UpstreamConnection(Flow):
     def data_received(self, data: bytes) -> None:
         """Parse a reply; bytes that nobody asked for end the connection."""
         now = System.now()
-        if self._latest_bytes_at is None and self._state == ASKED:
+        if self._latest_bytes_at is None and self._state is ASKED:
             self.life.round_trip_s = min(self.life.round_trip_s, now - self._sent_at)
         self._latest_bytes_at = now
         if self._unparsed:
@@ -240,7 +246,7 @@ class UpstreamConnection(Flow):
         for end in range(PIECE_BYTES, len(data) + PIECE_BYTES, PIECE_BYTES):
             for event in self._parser.feed(data[end - PIECE_BYTES : end]):
                 self._take(event)
-            if end < len(data) and self._state == BODY and self._parser.is_crumbled:
+            if end < len(data) and self._state is BODY and self._parser.is_crumbled:
                 self._unparsed = data[end:]
                 self.hold(self)
                 self._loop.call_soon(self._parse_rest)
@@ -259,13 +265,13 @@ class UpstreamConnection(Flow):
             self._take_head(event)
         elif event:
             self._body.feed(event)
-        elif self._state == BODY:
+        elif self._state is BODY:
             self._state = WHOLE
             self._body.end()
 
     def _take_head(self, reply: RawReplyHead, body: bytes | None = None) -> None:
         """Take the reply's head, and its body where all of it has arrived."""
-        if self._state != ASKED or self._awaited is None:
+        if self._state is not ASKED or self._awaited is None:
             return
         self._reply_head = reply
         self._stays_open = self._stays_open and reply.keep_alive
@@ -276,10 +282,10 @@ class UpstreamConnection(Flow):
 
     def eof_received(self) -> None:
         """Send nothing more: the exchange has ended its side."""
-        if self._state == IDLE:
+        if self._state is IDLE:
             self._note_close()
             self._state = BROKEN
-        elif self._state == WHOLE and self._stays_open:
+        elif self._state is WHOLE and self._stays_open:
             self.life.is_used = True
             self.life.closed(0.0, System.now())  # right behind a reply that did not announce it
         self._stays_open = False
@@ -290,17 +296,17 @@ class UpstreamConnection(Flow):
         while self._unparsed:
             self._parse_rest()
         # 1. Nothing was asked: the connection was idle, or nobody has it any more.
-        if self._state == IDLE:
+        if self._state is IDLE:
             self._note_close()
-        if self._awaited is None and self._state != CLOSED:
+        if self._awaited is None and self._state is not CLOSED:
             self.close()
             return
         # 2. A body without a length ends where the connection ends in order (RFC 9112 section 6.3).
         is_in_order = exc is None and (self.tls is None or has_said_goodbye(self.tls))
-        if self._state == BODY and is_in_order and self._parser.ends_with_connection:
+        if self._state is BODY and is_in_order and self._parser.ends_with_connection:
             self._take(b"")
         # 3. Anything else that is not whole by now is lost.
-        words = _CUT_SHORT if self._state == BODY else _CLOSED_WITHOUT_REPLY
+        words = _CUT_SHORT if self._state is BODY else _CLOSED_WITHOUT_REPLY
         self._fail(exc if isinstance(exc, Exception) else ReplyError(words))
 
     def _time_is_over(self) -> None:
@@ -321,13 +327,11 @@ class UpstreamConnection(Flow):
 
 
 def _sorted(reply: RawReplyHead) -> ReplyHead:
-    """Return the sorted head, made once for each remembered head. Raises ReplyError.
+    """Return the sorted head, and keep it as the memo of a head that is remembered. Raises ReplyError.
 
     A transfer coding other than chunked is refused: we did not ask for one (RFC 9112 section 6.1), and the
     bot could not read what we would pass on.
     """
-    if isinstance(reply.memo, ReplyHead):
-        return reply.memo
     head = sort_reply(reply.fields)
     if head.coding is not None and head.coding != b"chunked":
         raise ReplyError("the reply has a transfer coding other than chunked")

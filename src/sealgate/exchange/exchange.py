@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from sealgate.exchange.clock_keeper import ClockKeeper
 from sealgate.exchange.kept_clock import KeptClock
@@ -12,7 +13,9 @@ from sealgate.keys.key_breaker import KeyBreaker
 from sealgate.limits.scheduler import Gates, RateScheduler
 from sealgate.venues.routes import Auth
 
-_SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once: Python 3.11 takes 130 ns longer for a member
+# Looked up once: Python 3.11 takes 130 ns longer for a member.
+_SIGNED: Final = Auth.SIGNED
+_OPEN: Final = Auth.OPEN
 
 
 @dataclass(frozen=True, slots=True)

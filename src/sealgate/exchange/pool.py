@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from yarl import URL
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from sealgate.http.parser import RawReplyHead
 
 
-_CANCEL, _ORDER, _READ = Lane  # names that cost no look-up
+# Names that cost no look-up.
+_CANCEL: Final = Lane.CANCEL
+_ORDER: Final = Lane.ORDER
+_READ: Final = Lane.READ
 _RENEW_AT = 0.8  # of an idle connection's life: the next one is opened before the last one is too old
 _SHORT_S = 2.0  # an unused connection that the exchange closes within this time was of no use
 _GAP_S = 0.1  # after such a connection, before the first further attempt; doubled after each

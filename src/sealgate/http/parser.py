@@ -100,7 +100,11 @@ class Part(enum.Enum):
     OVER = enum.auto()  # nothing: no message may follow
 
 
-BETWEEN, HEAD, BODY, OVER = Part  # names that cost no look-up
+# Names that cost no look-up.
+BETWEEN: Final = Part.BETWEEN
+HEAD: Final = Part.HEAD
+BODY: Final = Part.BODY
+OVER: Final = Part.OVER
 
 
 class _Parser:

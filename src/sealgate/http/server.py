@@ -43,7 +43,11 @@ class State(enum.IntEnum):
     CLOSED = 3  # everything is written; the client may still be reading it
 
 
-NEW, OPEN, LAST, CLOSED = State  # names that cost no look-up
+# Names that cost no look-up.
+NEW: Final = State.NEW
+OPEN: Final = State.OPEN
+LAST: Final = State.LAST
+CLOSED: Final = State.CLOSED
 
 
 class Incoming:
@@ -153,7 +157,7 @@ class ServerConnection(Flow):
             known = self._parser.find(self._service.memory(), data)
             if known is not None:
                 head, body = known
-                if self._state == NEW:
+                if self._state is NEW:
                     self._open()
                 self._parsed.append(Incoming(head, Body(self, body), self))
                 if not arrival.done():
@@ -217,7 +221,7 @@ class ServerConnection(Flow):
 
     def _take(self, event: RequestEvent, arrived_at: float) -> None:
         if isinstance(event, RequestHead):
-            if self._state == NEW:
+            if self._state is NEW:
                 self._open()
             request = self._unfinished = Incoming(event, Body(self), self)
             request.read_at = arrived_at or (self._service.now() if self._parsed else 0.0)
@@ -289,7 +293,7 @@ class ServerConnection(Flow):
                     self._parse()
                 is_last = self._state >= LAST or self._parser.is_over or self._finished is not None
                 if not self._parsed and not is_last:
-                    is_idle = self._state == OPEN and not self._parser.is_in_head
+                    is_idle = self._state is OPEN and not self._parser.is_in_head
                     patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
                     self._alarm.set(self._loop.time() + patience_s)
                     await self._arrival
@@ -326,7 +330,7 @@ class ServerConnection(Flow):
         # 1. The client sends nothing more: close as soon as the reply has left.
         # 2. It may still be sending. Closing would reset the connection, and the client could lose the reply:
         #    close our side only, and wait a moment for the client to close its own.
-        is_last = self._state == LAST or self._bytes_after_last_are_unsafe
+        is_last = self._state is LAST or self._bytes_after_last_are_unsafe
         may_send = is_last or self._unfinished is not None or bool(self._parsed) or bool(self._unparsed)
         self._parsed.clear()
         self._unparsed.clear()

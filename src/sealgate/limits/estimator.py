@@ -48,7 +48,7 @@
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sealgate.limits.claims import Claim
 from sealgate.limits.counts import StatedCounts
@@ -72,13 +72,13 @@ from sealgate.limits.sent_log import SentLog, Tally
 from sealgate.limits.throttle import ThrottleEvent
 from sealgate.venues.routes import Lane
 
-HORIZON_S = 3600.0  # the longest window that is learned
+HORIZON_S: Final = 3600.0  # the longest window that is learned
 KEPT = 6  # events that are explained together: three of reads and three of orders, where they are apart
-BUDGET = 3.0  # refusals that a search may cost in a row
-PER_ACCEPTED = 0.002  # of a refusal: what one accepted request adds to the budget
+BUDGET: Final = 3.0  # refusals that a search may cost in a row
+PER_ACCEPTED: Final = 0.002  # of a refusal: what one accepted request adds to the budget
 NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
 FULL = 0.8  # of a limit that is believed: a refusal with less in the window was another limit's
-LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may go unnoticed
+LONGEST_REST_S: Final = 600.0  # between two steps that were refused: as long as a change may go unnoticed
 STILL = 0.02  # of the time, for which refused steps may stop everything
 MOST_STATED = 8  # windows that header fields may publish
 REFUTED = 3.0  # times a stated limit: no window or bucket admits more than twice its number in one window

@@ -16,6 +16,7 @@ Nothing here waits, sleeps or reads a clock: `now` is passed in, and so is `chan
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sealgate.limits import Limit, LimitEstimator
 from sealgate.limits import snapshots as memory
@@ -26,7 +27,8 @@ from sealgate.limits.relay import Relay
 from sealgate.limits.status import PacerStatus, limit_statuses
 from sealgate.limits.wait_queue import WaitQueue
 
-_ACCEPTED, _LOST = Fate.ACCEPTED, Fate.LOST
+_ACCEPTED: Final = Fate.ACCEPTED
+_LOST: Final = Fate.LOST
 _NOTHING = Release((), (), None)
 _AT_ONCE_S = 0.001  # a claim sent so soon after it was let go counts from then: round trips vary by more
 SCOUT_S = 2.0  # a scout without a reply for so long is followed by the next one

@@ -19,17 +19,21 @@ class RoundTrips:
         self._recent: deque[float] = deque(maxlen=_KEPT)
         self._heard = 0
         self.spread_s = FIRST_S
-        self.mean_s = 0.0  # of about the last _EVERY
 
     @property
     def is_known(self) -> bool:
         """Whether the spread is more than a guess."""
         return self._heard >= _EVERY
 
+    @property
+    def mean_s(self) -> float:
+        """The mean of the last _EVERY, 0 before the first."""
+        latest = list(self._recent)[-_EVERY:]
+        return sum(latest) / len(latest) if latest else 0.0
+
     def add(self, seconds: float) -> None:
         """Take in one round trip."""
         self._recent.append(seconds)
-        self.mean_s += (seconds - self.mean_s) / min(self._heard + 1, _EVERY)
         self._heard += 1
         if self._heard % _EVERY == 0:
             ordered = sorted(self._recent)

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sealgate.config.names import STRANGER
 from sealgate.exchange.clock import ClockStatus
@@ -27,7 +27,7 @@ _TROUBLES = 50
 _IN_A_ROW = 3  # failures that make an outage: one lost reply is none
 _NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
 _OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
-_DONE = Conclusion.DONE
+_DONE: Final = Conclusion.DONE
 
 
 class Tick:

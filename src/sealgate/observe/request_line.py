@@ -8,7 +8,7 @@ processors (Python 3.11).
 import json
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
+from typing import Any, Final
 
 from sealgate.config.names import STRANGER
 from sealgate.errors import REASONS, Fault
@@ -16,8 +16,9 @@ from sealgate.observe.redaction import redact
 from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
 
-_UNKNOWN, _READ = Conclusion.UNKNOWN, Lane.READ
-_TIMES = '"queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f'
+_UNKNOWN: Final = Conclusion.UNKNOWN
+_READ: Final = Lane.READ
+_TIMES: Final = '"queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f'
 _LABELS = ("bot", "key", "method", "route", "status", "outcome")
 
 

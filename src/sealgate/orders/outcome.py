@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sealgate.venues.replies import Verdict
 
@@ -27,7 +27,9 @@ class Conclusion(StrEnum):
     UNKNOWN = "unknown"
 
 
-_NOT_SENT, _REFUSED = Conclusion.NOT_SENT, Conclusion.REFUSED  # looked up once, as in request/context.py
+# Looked up once, as in request/context.py.
+_NOT_SENT: Final = Conclusion.NOT_SENT
+_REFUSED: Final = Conclusion.REFUSED
 
 
 class UpstreamError(NamedTuple):

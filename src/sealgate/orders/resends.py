@@ -7,6 +7,7 @@ it left the gateway. When in doubt the outcome is `unknown`, and nothing is sent
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.machine.findings import sentence
@@ -19,8 +20,13 @@ NONCE = "nonce"  # the reason of a resend with a nonce above the refused one
 RESENDS = 2  # after failures of one kind: an exchange that fails three times in a row is down
 _BACKOFF_S = 0.1
 # Each member is looked up once: the pipeline asks after every reply.
-_DONE, _TIMESTAMP, _NONCE, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.NONCE, Means.UNKNOWN
-_DID, _DID_NOT, _MAY_HAVE = Conclusion.DONE, Conclusion.REFUSED, Conclusion.UNKNOWN
+_DONE: Final = Means.DONE
+_TIMESTAMP: Final = Means.TIMESTAMP
+_NONCE: Final = Means.NONCE
+_UNKNOWN: Final = Means.UNKNOWN
+_DID: Final = Conclusion.DONE
+_DID_NOT: Final = Conclusion.REFUSED
+_MAY_HAVE: Final = Conclusion.UNKNOWN
 
 
 class Replay(StrEnum):

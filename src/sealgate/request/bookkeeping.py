@@ -5,6 +5,7 @@ The pipeline calls `begin` before anything waits, and before the first byte of e
 """
 
 from dataclasses import replace
+from typing import Final
 
 from sealgate.errors import Refusal
 from sealgate.exchange.stamps import Nonces
@@ -19,7 +20,9 @@ from sealgate.request.context import RequestContext
 from sealgate.request.replies import Reply
 from sealgate.venues.scheme import Sealer
 
-_NOT_SENT, _UNKNOWN = Conclusion.NOT_SENT, Conclusion.UNKNOWN  # looked up once, as in context.py
+# Looked up once, as in context.py.
+_NOT_SENT: Final = Conclusion.NOT_SENT
+_UNKNOWN: Final = Conclusion.UNKNOWN
 _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Hashable, Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sealgate.errors import Refusal
 from sealgate.limits.claims import Claim
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from sealgate.orders.policy import Usage
     from sealgate.orders.validity import Validity
 
-_NOT_SENT, _UNKNOWN = Conclusion.NOT_SENT, Conclusion.UNKNOWN
+_NOT_SENT: Final = Conclusion.NOT_SENT
+_UNKNOWN: Final = Conclusion.UNKNOWN
 
 
 class Stage(IntEnum):
@@ -32,8 +33,12 @@ class Stage(IntEnum):
     SENT = 4  # for the reply, as it may execute by now
 
 
-# By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
-OWN, BOT, QUEUE, UPSTREAM, SENT = Stage
+# Looked up once: Python 3.11 takes 130 ns longer for a member. Compiled, a `Final` needs no look-up at all.
+OWN: Final = Stage.OWN
+BOT: Final = Stage.BOT
+QUEUE: Final = Stage.QUEUE
+UPSTREAM: Final = Stage.UPSTREAM
+SENT: Final = Stage.SENT
 _WAITS = frozenset({QUEUE, UPSTREAM})
 
 

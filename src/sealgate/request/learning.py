@@ -1,5 +1,7 @@
 """What an attempt teaches: the pacer, the clock, the firewall's record and the key's breaker."""
 
+from typing import Final
+
 import structlog
 
 from sealgate.exchange.answer import Answer
@@ -18,8 +20,12 @@ from sealgate.venues.server_time import stated_time
 
 log = structlog.get_logger("sealgate.pipeline")
 
-_SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
-_DONE, _TIMESTAMP, _FIREWALL = Means.DONE, Means.TIMESTAMP, Means.FIREWALL
+# Looked up once, as in context.py.
+_SIGNED: Final = Auth.SIGNED
+_OPEN: Final = Auth.OPEN
+_DONE: Final = Means.DONE
+_TIMESTAMP: Final = Means.TIMESTAMP
+_FIREWALL: Final = Means.FIREWALL
 
 
 class Learner:

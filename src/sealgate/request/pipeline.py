@@ -1,6 +1,7 @@
 """The pipeline: the way of one request, top to bottom, in `Pipeline.carry` and `deliver`."""
 
 import asyncio
+from typing import Final
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
@@ -25,7 +26,7 @@ from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
 from sealgate.venues.routes import Auth
 
-_SESSION = Auth.SESSION  # looked up once, as in context.py
+_SESSION: Final = Auth.SESSION  # looked up once, as in context.py
 
 
 class Pipeline:
@@ -39,6 +40,7 @@ class Pipeline:
         self._total_timeout_s = generation.config.upstream.total_timeout
         self._replay = generation.config.limits.replay_429
         self._books = books
+        self._halting = halting
         self._system = system
         self._admission = Admission(generation.rules)
         self._standing = Standing(generation, halting)
@@ -51,7 +53,7 @@ class Pipeline:
     @property
     def is_draining(self) -> bool:
         """Whether the gateway shuts down: no new order begins."""
-        return self._standing.is_draining
+        return self._halting.is_draining
 
     def retire(self) -> None:
         """Forget heads, tickets and shared reads, which hold tokens: a reload has replaced this pipeline."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
+from typing import Final
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer, BrokenReplyError, Remainder
@@ -18,7 +19,7 @@ from sealgate.orders.outcome import BotReply
 from sealgate.venues.replies import BODILESS
 from sealgate.venues.routes import METHODS
 
-_HTTP_11 = (1, 1)
+_HTTP_11: Final = (1, 1)
 _PATIENCE_S = 0.5  # with a bot that does not read, while others wait
 _LONGEST_S = 10**9  # of a Retry-After that is written
 # Headers that a status calls for: RFC 9110 sections 11.6.1 and 10.2.1.
@@ -106,7 +107,10 @@ class _Framing(Enum):
     CLOSE = "close"
 
 
-_NO_BODY, _LENGTH, _CHUNKED, _CLOSE = _Framing
+_NO_BODY: Final = _Framing.NO_BODY
+_LENGTH: Final = _Framing.LENGTH
+_CHUNKED: Final = _Framing.CHUNKED
+_CLOSE: Final = _Framing.CLOSE
 
 
 async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last: bool) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
@@ -22,7 +23,10 @@ from sealgate.venues.own_parameters import body_type
 from sealgate.venues.routes import Auth
 from sealgate.venues.templates import UnsignableError
 
-_SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY  # looked up once, as in context.py
+# Looked up once, as in context.py.
+_SESSION: Final = Auth.SESSION
+_SIGNED: Final = Auth.SIGNED
+_KEY: Final = Auth.KEY
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
 

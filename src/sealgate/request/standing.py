@@ -1,5 +1,7 @@
 """May it be sent? What stops a request that admission let in: a halt, a firewall's refusal, a refused key."""
 
+from typing import Final
+
 from sealgate.errors import Refusal
 from sealgate.orders.halts import is_stoppable
 from sealgate.request.admission import Ticket
@@ -8,7 +10,7 @@ from sealgate.request.generation import Generation
 from sealgate.request.halting import Halting
 from sealgate.venues.routes import Auth
 
-_SIGNED = Auth.SIGNED
+_SIGNED: Final = Auth.SIGNED
 
 
 class Standing:
@@ -17,11 +19,6 @@ class Standing:
     def __init__(self, generation: Generation, halting: Halting) -> None:
         self._exchange = generation.exchange
         self._halting = halting
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether the gateway shuts down."""
-        return self._halting.is_draining
 
     def check_new(self, ticket: Ticket) -> None:
         """Raise Refusal `draining` for a new order while the gateway shuts down."""
