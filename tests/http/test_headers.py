@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sealgate.config.venues import default_venue
 from sealgate.errors import Refusal
-from sealgate.http.headers import HeaderRules, content_length, header_lines, sort_reply
+from sealgate.http.headers import HeaderRules, ReplyHead, content_length, header_lines, sort_reply
 
 RULES = HeaderRules(default_venue().own_headers)
 
@@ -181,7 +181,7 @@ def test_space_before_the_colon_hides_nothing(name: bytes) -> None:
 
 
 def test_a_length_with_space_before_the_colon_is_read_as_the_parser_reads_it() -> None:
-    assert sort_reply([(b"Content-Length ", b"2")])[:5] == ([], {}, b"2", None, None)
+    assert sort_reply([(b"Content-Length ", b"2")]) == ReplyHead([], {}, b"2", lines=b"")
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,11 @@ def test_what_the_gateway_reads_of_a_reply() -> None:
     )
     assert head.limit_fields == {"retry-after": "3600\n0", "x-ratelimit-limit": "20"}
     assert head.length == b"5"
-    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None, None, b"Date: d\r\n", None)
+    assert sort_reply([(b"Date", b"d")]) == ReplyHead([(b"Date", b"d")], {}, None, lines=b"Date: d\r\n")
     codings = [(b"Transfer-Encoding ", b"GZIP"), (b"transfer-encoding", b"chunked")]
-    assert sort_reply(codings)[:5] == ([], {}, None, b"gzip,chunked", None)
+    assert sort_reply(codings) == ReplyHead([], {}, None, b"gzip,chunked", lines=b"")
     lives = [(b"keep-alive", b"timeout=5"), (b"Keep-Alive", b"max=9")]
-    assert sort_reply(lives)[:5] == ([], {}, None, None, 5.0)
+    assert sort_reply(lives) == ReplyHead([], {}, None, keep_alive_s=5.0, lines=b"")
 
 
 def spellings(name: bytes) -> st.SearchStrategy[bytes]:

@@ -336,6 +336,6 @@ def _sorted(reply: RawReplyHead) -> ReplyHead:
     if head.coding is not None and head.coding != b"chunked":
         raise ReplyError("the reply has a transfer coding other than chunked")
     if head.length is not None and len(head.length) > _PLAIN_DIGITS:
-        head = head._replace(length=b"%d" % (reply.length or 0))  # without the zeros in front
+        head.length = b"%d" % (reply.length or 0)  # without the zeros in front
     reply.memo = head
     return head

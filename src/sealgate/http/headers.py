@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
 
 from sealgate.errors import Refusal
 
@@ -219,7 +218,8 @@ def content_length(size: int) -> bytes:
     return b"Content-Length: %d\r\n" % size
 
 
-class ReplyHead(NamedTuple):
+@dataclass(slots=True)
+class ReplyHead:
     """A reply's fields, sorted: `passed` in their order and spelling, and those that the gateway reads.
 
     `lines` is `passed` as it is sent. `limit_fields` are those about the rate limit, by lower-case name;

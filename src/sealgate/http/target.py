@@ -6,8 +6,8 @@ frameworks do more). Policy is decided on the same string.
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from sealgate.errors import Refusal
 
@@ -34,7 +34,8 @@ _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._~-]+))(?::[0-9]{1,5})?")
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Target:
     """A target that has one reading. `raw` is as it arrived: `path`, or `path?query`."""
 
     raw: str

@@ -14,6 +14,7 @@ from sealgate.request.admission import Ticket
 from sealgate.venues.routes import Auth
 
 if TYPE_CHECKING:
+    from sealgate.keys.key_breaker import KeyBreaker
     from sealgate.orders.idempotency import Name
     from sealgate.orders.journal import Order
     from sealgate.orders.policy import Usage
@@ -83,7 +84,7 @@ class RequestContext(Outcome):
         self._task = task
         self._since = now
         self.ticket: Ticket | None = None
-        self.breaker: object = None  # the KeyBreaker of its key
+        self.breaker: KeyBreaker | None = None  # of its key; the gateway's own reads have none
         self.validity: Validity | None = None
         self.give_up_at = 0.0  # bounds the waiting
         self.ends_at = 0.0  # bounds everything

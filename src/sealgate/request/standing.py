@@ -37,7 +37,7 @@ class Standing:
             gates.check_firewall(ticket.bot.name, route_name(ticket), now)
         # The gateway's own reads have no breaker, as they try a disabled key.
         if context.breaker is not None and ticket.route.auth is _SIGNED:
-            self._exchange.live_keys[ticket.key].breaker.check()
+            context.breaker.check()
 
 
 def route_name(ticket: Ticket) -> str:
