@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from sealgate.orders.doubts import Doubt
-    from sealgate.orders.journal.journal import OrdersInDoubt
 
 _HEADINGS = (
     "request id",
@@ -51,6 +50,7 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all cannot be combined.")
     from sealgate.config import load_config
+    from sealgate.machine.system import System
     from sealgate.orders.journal.journal import orders_in_doubt
 
     file = load_config(config_file).journal.file
@@ -60,27 +60,18 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
         )
     with orders_in_doubt(file) as in_doubt:
         if request_id is not None or settle_all:
-            click.echo(_settle(in_doubt, request_id, as_json=as_json))
+            shown = in_doubt.doubts if request_id is None else _find(in_doubt.doubts, request_id)
+            in_doubt.settle(shown, int(System().wall() * 1000))
+            text = "\n".join(map(_settled, shown)) or "no orders in doubt"
         else:
-            click.echo(_json(in_doubt.doubts) if as_json else _table(in_doubt.doubts))
-
-
-def _settle(in_doubt: "OrdersInDoubt", request_id: str | None, *, as_json: bool) -> str:
-    from sealgate.machine.system import System
-
-    chosen = in_doubt.doubts if request_id is None else _find(in_doubt.doubts, request_id)
-    in_doubt.settle(chosen, int(System().wall() * 1000))
-    if as_json:
-        return _json(chosen)
-    return "\n".join(map(_settled, chosen)) or "no orders in doubt"
+            shown = in_doubt.doubts
+            text = _table(shown)
+    click.echo(json.dumps({"orders": [asdict(doubt) for doubt in shown]}) if as_json else text)
 
 
 def _settled(doubt: "Doubt") -> str:
-    if doubt.idempotency_key is None:
-        return f"settled {doubt.request_id}"
-    return (
-        f"settled {doubt.request_id}; its Idempotency-Key stays spent: use a new one to send the order again"
-    )
+    spent = "; its Idempotency-Key stays spent: use a new one to send the order again"
+    return f"settled {doubt.request_id}{spent if doubt.idempotency_key is not None else ''}"
 
 
 def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
@@ -93,10 +84,6 @@ def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
         leave(f"no order in doubt has the request id {request_id}")
     ids = ", ".join(doubt.id for doubt in found)
     return leave(f"{len(found)} orders have the request id {request_id}; give an ID: {ids}")
-
-
-def _json(doubts: Sequence["Doubt"]) -> str:
-    return json.dumps({"orders": [asdict(doubt) for doubt in doubts]})
 
 
 def _table(doubts: Sequence["Doubt"]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sealgate.config.effective import Effective
 from sealgate.config.listing import toml_text
-from sealgate.machine.findings import Cause, Finding, Level, Weight, worst
+from sealgate.machine.findings import Finding, Level, Weight, worst
 from sealgate.machine.terminal import coloured, faint
 
 if TYPE_CHECKING:
@@ -69,7 +69,10 @@ def finding_lines(finding: Finding, width: int | None, *, explains: bool = False
     yield from (f"{_INDENT}{line}" for line in finding.paste)
     if explains or finding.lists_causes:
         for number, cause in enumerate(finding.causes, 1):
-            yield from _wrapped(_cause(number, cause), f"{_INDENT}  ", width or sys.maxsize, "   ")
+            evidence = f" ({cause.evidence})" if cause.evidence else ""
+            fix = f"; {cause.fix}" if cause.weight is not Weight.UNLIKELY else ""
+            text = f"{number}. {_SURE[cause.weight]}: {cause.text}{evidence}{fix}"
+            yield from _wrapped(text, f"{_INDENT}  ", width or sys.maxsize, "   ")
 
 
 def _wrapped(text: str, indent: str, width: int, hanging: str = "") -> list[str]:
@@ -81,12 +84,6 @@ def _wrapped(text: str, indent: str, width: int, hanging: str = "") -> list[str]
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _cause(number: int, cause: Cause) -> str:
-    evidence = f" ({cause.evidence})" if cause.evidence else ""
-    fix = f"; {cause.fix}" if cause.weight is not Weight.UNLIKELY else ""
-    return f"{number}. {_SURE[cause.weight]}: {cause.text}{evidence}{fix}"
 
 
 def setting_lines(settings: Sequence[Effective]) -> Iterator[str]:

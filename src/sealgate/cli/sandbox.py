@@ -124,13 +124,10 @@ async def _run(settings: SandboxSettings, listen: "Address", db: str, *, as_json
 
     stop = stop_event(ends_on_hangup=True)
     async with running_sandbox(settings, listen=(listen.host, listen.port), db=db) as sandbox:
-        click.echo(_json_line(sandbox) if as_json else _for_people(sandbox, settings))
+        names = ("base_url", "api_key", "api_secret", "session_token", "user_address")
+        document = json.dumps({name: getattr(sandbox, name) for name in names})
+        click.echo(document if as_json else _for_people(sandbox, settings))
         await stop.wait()
-
-
-def _json_line(sandbox: "Sandbox") -> str:
-    names = ("base_url", "api_key", "api_secret", "session_token", "user_address")
-    return json.dumps({name: getattr(sandbox, name) for name in names})
 
 
 def _exports(sandbox: "Sandbox", settings: SandboxSettings) -> str:

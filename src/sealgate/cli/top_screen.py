@@ -189,7 +189,11 @@ def _head(picture: Figures) -> _Parts:
         for name in ("added_p99_ms", "upstream_p99_ms")
     )
     tiles = (
-        Text.assemble((f"{one['name']}: ", "dim"), (_figure(one), _COLOURS[one["mood"]]), f" ({one['more']})")
+        Text.assemble(
+            (f"{one['name']}: ", "dim"),
+            (f"{one['value']} {one['unit']}".rstrip(), _COLOURS[one["mood"]]),
+            f" ({one['more']})",
+        )
         for one in words["tiles"]
     )
     return _Parts(
@@ -201,10 +205,6 @@ def _head(picture: Figures) -> _Parts:
             Text(f"gateway p99 {added}, upstream p99 {upstream}"),
         ]
     )
-
-
-def _figure(tile: Figures) -> str:
-    return f"{tile['value']} {tile['unit']}".rstrip()
 
 
 def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:

@@ -83,7 +83,6 @@ class Case:
     def __init__(self, reply: WholeReply, facts: Facts) -> None:
         verdict, found = reply.verdict, reply.verdict.found
         self.facts = facts
-        self.status = reply.status
         self.verdict = verdict
         self.is_json = reply.body.lstrip().startswith(b"{")
         self.key_state = facts.record and facts.record.state(facts.server_now_s)
@@ -297,17 +296,14 @@ SAYS_WHY = (Row(PROVEN, "its reply says why", "{advice}", "{doc}"),)
 
 def causes_of(reply: WholeReply, facts: Facts) -> list[Cause]:
     """Return the causes of an error reply to a signed read, at least one."""
-    case = Case(reply, facts)
-    if case.verdict.others:
+    case, verdict = Case(reply, facts), reply.verdict
+    if verdict.others:
         return list(_several(case))
-    return list(_caused_by(_rows(case), case))
-
-
-def _rows(case: Case) -> tuple[Row, ...]:
-    verdict = case.verdict
     if verdict.means is Means.REFUSED and not verdict.topic:
-        return WITHOUT_RULE.get(case.status, UNLISTED)
-    return KINDS.get(verdict.kind) or TABLE.get(verdict.means, SAYS_WHY)
+        rows = WITHOUT_RULE.get(reply.status, UNLISTED)
+    else:
+        rows = KINDS.get(verdict.kind) or TABLE.get(verdict.means, SAYS_WHY)
+    return list(_caused_by(rows, case))
 
 
 def _caused_by(rows: tuple[Row, ...], case: Case) -> Iterator[Cause]:
