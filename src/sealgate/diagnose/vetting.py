@@ -6,13 +6,19 @@ Times are epoch seconds, sizes bytes.
 import math
 from datetime import UTC, datetime
 
-from sealgate.keys.key_audit import cannot_trade
-from sealgate.keys.key_records import DAY_S, KeyState, ListedKey
-from sealgate.machine.findings import RENEW, Finding, fail, ok, warn
+from sealgate.keys.key_audit import OwnKey, audit
+from sealgate.keys.key_records import DAY_S, ListedKey
+from sealgate.machine.findings import Finding, Level, clause, fail, ok, warn
 
 _CERTIFICATE_WARN_S = 14 * DAY_S  # those of today live for 90 days and less, and are renewed before a third
 _HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
 _LEAST_DISK = 16 * 1024**2
+_KEEPS_FROM_WORKING = {  # kinds of `keys audit`, and how bad they are now
+    "expired": Level.FAIL,
+    "revoked": Level.FAIL,
+    "expires_soon": Level.WARN,
+    "too_narrow": Level.WARN,
+}
 _BY_CLOCK = "this machine's clock says {today}: set it if that is wrong, else wait"
 _AUTHORITY = (
     "the certificate of {host} is signed by an unknown authority",
@@ -87,18 +93,17 @@ def refused_certificate(code: int, host: str, message: str, now: float) -> Findi
 
 
 def vet_listed(area: str, key: ListedKey, may: frozenset[str], server_now: float) -> Finding:
-    """Judge a key by its record in the exchange's own list; `may` is what bots may do with it."""
-    expires_at, state = key.record.expires_at, key.record.state(server_now)
+    """Judge a key by its record in the exchange's own list; `may` is what bots may do with it.
+
+    What is wrong is what `keys audit` finds, as far as it keeps bots from reading or trading.
+    """
+    for found in audit([key], [OwnKey("", key.api_key, may)], server_now):
+        if found.kind in _KEEPS_FROM_WORKING:
+            return Finding(
+                area, _KEEPS_FROM_WORKING[found.kind], f"the key {found.words}", clause(found.advice)
+            )
+    expires_at = key.record.expires_at
     end = "without expiry" if expires_at is None else f"until {day(expires_at)}"
-    if state is KeyState.ENDED:
-        return fail(area, f"the key has expired ({end})", RENEW)
-    if state is KeyState.INACTIVE:
-        return fail(area, "the exchange lists the key as inactive", RENEW)
-    if state is KeyState.ENDS_SOON:
-        return warn(area, f"the session token works; the key expires soon: {end}", RENEW)
-    if cannot_trade(key.permissions, may):
-        fix = "give it the permission in the app, or take trade away here (bots.*.may)"
-        return warn(area, "the key may not trade, though bots here may: their orders will be refused", fix)
     return ok(area, f"the session token works; the key is active, {end}")
 
 
