@@ -6,7 +6,7 @@ import math
 import pytest
 
 from rig.redis_group import RedisGroup
-from sealgate.cluster.leader import LISTENS_S
+from sealgate.cluster.leader import LISTENS_S, Leader
 from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, HeartbeatReply, Member
 from sealgate.cluster.messages import (
     Completion,
@@ -63,6 +63,11 @@ def room() -> Room:
 
 def shown(member: Member) -> PacerStatus:
     return member.relay.shown(member.pacer.status(101.0), 101.0)
+
+
+def led_by(member: Member) -> Leader:
+    assert member.relay.leader is not None
+    return member.relay.leader
 
 
 def claim(name: str) -> Claim:
@@ -123,8 +128,7 @@ def test_what_a_leader_told_itself_waits_to_be_settled(room: Room) -> None:
 
 
 def test_the_leader_shows_what_it_learned_of_the_whole(room: Room) -> None:
-    leader = room.members["a"].relay.leader
-    assert leader is not None
+    leader = led_by(room.members["a"])
     leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
     assert [limit.n for limit in shown(room.members["a"]).limits] == [20.0]
     assert room.members["a"].relay.limits() == leader.pacer.limits
@@ -136,8 +140,7 @@ def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
     assert b.heartbeat_at(101.0) == 101.0
     room.heartbeat("b", 101.0)
     assert a.pacer.is_paused(104.9)
-    assert a.relay.leader is not None
-    assert a.relay.leader.pacer.is_paused(104.9)
+    assert led_by(a).pacer.is_paused(104.9)
     assert b.heartbeat_at(101.0) > 101.0
     assert room.heartbeat("a", 102.0).pause_s == pytest.approx(3.0)
 
@@ -165,8 +168,7 @@ def test_a_new_leader_keeps_to_the_pause_that_it_knew_of() -> None:
     member = member_of("me")
     member.pacer.hold(5.0)
     member.acknowledged(HeartbeatReply("me", 9, 0.0, 1), 1.0)
-    assert member.relay.leader is not None
-    assert member.relay.leader.pacer.is_paused(4.9)
+    assert led_by(member).pacer.is_paused(4.9)
 
 
 def test_who_leads_nobody_else_opens_at_once() -> None:
@@ -192,8 +194,7 @@ def test_credits_that_nobody_needed_go_back_with_the_next_visit(room: Room) -> N
 
 
 def test_a_member_that_comes_later_is_shown_what_the_leader_shows(room: Room) -> None:
-    leader = room.members["a"].relay.leader
-    assert leader is not None
+    leader = led_by(room.members["a"])
     leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
     room.heartbeat("a", 101.0)
     later = room.members["c"] = member_of("c")
@@ -210,8 +211,7 @@ def test_how_many_share_is_counted_at_each_visit(room: Room) -> None:
 @pytest.mark.parametrize("becomes", ["alone", "a member"])
 def test_who_led_goes_on_with_what_it_learned(room: Room, becomes: str) -> None:
     a = room.members["a"]
-    assert a.relay.leader is not None
-    a.relay.leader.pacer.believe([Limit(20.0, 1.0, 20.0)])
+    led_by(a).pacer.believe([Limit(20.0, 1.0, 20.0)])
     if becomes == "alone":
         a.failed("gone", 101.0)
     else:
@@ -240,19 +240,16 @@ def test_a_leader_that_is_silent_is_looked_for_and_followed_by_the_next(room: Ro
     assert at <= 100.3 + 2.0
     room.heartbeat("b", 104.0)
     assert b.status().is_leader
-    assert b.relay.leader is not None
-    assert b.relay.leader.look_at == 104.0 + LISTENS_S
+    assert led_by(b).look_at == 104.0 + LISTENS_S
     room.heartbeat("a", 104.1)
     assert not room.members["a"].is_leader
 
 
 def test_a_member_that_was_gone_too_long_is_forgotten_by_the_leader(room: Room) -> None:
     a = room.members["a"]
-    assert a.relay.leader is not None
     for now in range(101, 109):
         room.heartbeat("a", float(now))
-    assert a.relay.leader is not None
-    assert a.relay.leader.members() == ("a",)
+    assert led_by(a).members() == ("a",)
     assert a.replicas == 1
 
 
@@ -274,8 +271,7 @@ def test_back_at_an_empty_redis_the_new_leader_listens_first(room: Room) -> None
         member.failed("gone", 101.0)
     room.group = RedisGroup(room._tell)
     room.heartbeat("b", 101.3)
-    leader = room.members["b"].relay.leader
-    assert leader is not None
+    leader = led_by(room.members["b"])
     assert leader.look_at == 101.3 + LISTENS_S
 
 
@@ -290,14 +286,12 @@ def test_a_leader_that_lost_its_way_to_redis_begins_anew(room: Room) -> None:
 
 
 def test_limits_go_from_leader_to_leader(room: Room) -> None:
-    leader = room.members["a"].relay.leader
-    assert leader is not None
+    leader = led_by(room.members["a"])
     leader.pacer.believe([Limit(20.0, 1.0, 20.0, seen=2, last_seen=99.0)])
     room.heartbeat("a", 101.0)
     room.members["a"].failed("gone", 101.1)
     room.heartbeat("b", 103.0)
-    next_leader = room.members["b"].relay.leader
-    assert next_leader is not None
+    next_leader = led_by(room.members["b"])
     assert [(limit.n, limit.window) for limit in next_leader.pacer.limits] == [(20.0, 1.0)]
 
 
@@ -374,8 +368,7 @@ def test_a_pause_that_was_told_is_not_told_again_after_a_shorter_one(room: Room)
 
 
 def test_requests_at_a_time_are_shown_by_all(room: Room) -> None:
-    leader = room.members["a"].relay.leader
-    assert leader is not None
+    leader = led_by(room.members["a"])
     leader.pacer.believe([], at_a_time=4)
     room.heartbeat("a", 101.0)
     assert [shown(member).at_a_time for member in room.members.values()] == [4, 4]
