@@ -10,7 +10,8 @@ A new leader first listens for a while, as members of the last one, or of none, 
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from sealgate.cluster.messages import Completion, Grant, Note, RejectedClaim
 from sealgate.limits import Limit
@@ -22,6 +23,20 @@ _UNBOUNDED = 1 << 62  # more claims than can wait
 LISTENS_S = 0.5  # longer than members take to notice a new leader
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits while no limit is known
+
+
+class _State(Enum):
+    WAITING = "waiting"
+    CREDIT = "credit"  # let go for a request to come
+    GONE = "gone"  # let go, and its answer was not reported
+
+
+@dataclass(slots=True)
+class _Held:
+    """A claim of a member until it was answered or given up, and how far it has come."""
+
+    claim: Claim
+    state: _State
 
 
 class Leader:
@@ -44,11 +59,7 @@ class Leader:
         self._is_open = False
         self._has_news = False  # after which other claims may go
         self._spent: list[tuple[float, float]] = []
-        self._held: dict[
-            str, dict[str, Claim]
-        ] = {}  # by member and name: waiting, or let go and not answered
-        self._let_go: set[str] = set()  # the claims that were let go, by their ids here
-        self._unused: set[str] = set()  # credits
+        self._held: dict[str, dict[str, _Held]] = {}  # by member, and by the member's name for it
         self._numbers = itertools.count(1)
 
     def adopt(self, settings: PacerSettings) -> None:
@@ -79,8 +90,7 @@ class Leader:
         inner = replace(claim, id=f"{member} {claim.id}")
         if not self._opened(now) or not self.pacer.goes_at_once(inner, now):
             return False
-        self._held.setdefault(member, {})[claim.id] = inner
-        self._let_go.add(inner.id)
+        self._held.setdefault(member, {})[claim.id] = _Held(inner, _State.GONE)
         return True
 
     def forget(self, member: str, now: float) -> None:
@@ -134,54 +144,48 @@ class Leader:
         Claims that are alike stay apart here: the member that has their bots lets them go along.
         """
         inner = replace(claim, id=f"{member} {claim.id}", alike=None)
+        self._held[member][claim.id] = _Held(inner, _State.WAITING)
         if self._is_open and self.pacer.goes_at_once(inner, now):
             self._grant_claim(inner)
         elif (rejection := self.pacer.enter(inner, now)) is not None:
             self._reject(rejection)
-            return
-        self._held[member][claim.id] = inner
 
     def _grant_claim(self, claim: Claim) -> None:
         member, _, name = claim.id.partition(" ")
-        self._let_go.add(claim.id)
+        self._held[member][name].state = _State.GONE
         self._grant(member).go.append(name)
 
     def _reject(self, rejection: Rejection) -> None:
         member, _, name = rejection.claim.id.partition(" ")
-        self._held[member].pop(name, None)
+        del self._held[member][name]
         rejected = RejectedClaim(name, rejection.slug, rejection.detail, rejection.retry_after_s)
         self._grant(member).rejected.append(rejected)
 
-    def _give_up(self, held: dict[str, Claim], name: str, now: float) -> None:
+    def _give_up(self, held: dict[str, _Held], name: str, now: float) -> None:
         """Forget the claim that a member had under a name; if it may have been sent, it stays counted."""
-        claim = held.get(name)
-        if claim is not None and claim.id in self._let_go and claim.id not in self._unused:
+        if (one := held.get(name)) is not None and one.state is _State.GONE:
             del held[name]
-            self._let_go.remove(claim.id)
-            self.pacer.answered(claim, now, LimitReply(Fate.LOST))
+            self.pacer.answered(one.claim, now, LimitReply(Fate.LOST))
         else:
             self._give_back(held, name)
 
-    def _give_back(self, held: dict[str, Claim], name: str) -> None:
-        if (claim := held.pop(name, None)) is not None:
-            self._let_go.discard(claim.id)
-            self._unused.discard(claim.id)
-            self.pacer.leave(claim)
+    def _give_back(self, held: dict[str, _Held], name: str) -> None:
+        if (one := held.pop(name, None)) is not None:
+            self.pacer.leave(one.claim)
 
-    def _count_sent(self, held: dict[str, Claim], name: str, at: float) -> Claim | None:
+    def _count_sent(self, held: dict[str, _Held], name: str, at: float) -> Claim | None:
         """Count a claim from when its member sent it: the way over Redis is not the exchange's jitter."""
-        claim = held.get(name)
-        if claim is None or claim.id not in self._let_go:
+        one = held.get(name)
+        if one is None or one.state is _State.WAITING:
             return None
-        self.pacer.sent(claim, at)
-        self._unused.discard(claim.id)
-        return claim
+        self.pacer.sent(one.claim, at)
+        one.state = _State.GONE
+        return one.claim
 
-    def _finish(self, held: dict[str, Claim], completion: Completion) -> None:
+    def _finish(self, held: dict[str, _Held], completion: Completion) -> None:
         claim = self._count_sent(held, completion.name, completion.sent_at)
         if claim is not None:
             del held[completion.name]
-            self._let_go.remove(claim.id)
             self.pacer.answered(claim, completion.at, completion.reply)
 
     def _lend(self, member: str, wants: int, now: float) -> None:
@@ -192,16 +196,15 @@ class Leader:
             claim = Claim(f"{member} {name}", "", Lane.ORDER, now)
             if not self.pacer.goes_at_once(claim, now):
                 return
-            held[name] = claim
-            self._let_go.add(claim.id)
-            self._unused.add(claim.id)
+            held[name] = _Held(claim, _State.CREDIT)
             self._grant(member).credits.append(name)
 
     def _lendable(self) -> int:
         """Return how many more credits one member may have, so that enough is left for all others."""
         least = min((limit.n for limit in self.pacer.limits), default=_FREELY / _LENT)
         most = _LENT * least
-        return int(min(most - len(self._unused), max(1.0, most / max(1, len(self._held)))))
+        lent = sum(one.state is _State.CREDIT for held in self._held.values() for one in held.values())
+        return int(min(most - lent, max(1.0, most / max(1, len(self._held)))))
 
     def _grant(self, member: str) -> Grant:
         return self.grants.setdefault(member, Grant())
