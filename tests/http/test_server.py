@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from rig.bot import bot_at, request
+from rig.bot import Bot, bot_at, request
 from rig.held_memory import counting_held
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
@@ -62,6 +62,13 @@ async def running(
         await until(lambda: all(one.transport is None for one in server.connections))
 
 
+@contextlib.asynccontextmanager
+async def one_bot(**changes: Any) -> AsyncIterator[Bot]:
+    """Connect a bot to a server whose service differs in this."""
+    async with running(replace(SERVICE, **changes)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        yield bot
+
+
 async def test_only_a_head_that_waited_behind_another_says_since_when() -> None:
     times, came_at, is_open = iter((7.0, 8.0, 9.0)), list[float](), asyncio.Event()
 
@@ -89,7 +96,7 @@ async def test_others_have_their_turns_between_requests_that_are_answered_at_onc
         served += 1
         return await answer(incoming)
 
-    async with running(replace(SERVICE, handle=count)) as (_, port), bot_at("127.0.0.1", port) as bot:
+    async with one_bot(handle=count) as bot:
         await bot.send(request() * 200)
         await until(lambda: waits == 1)
         is_open.set()
@@ -101,24 +108,18 @@ async def test_others_have_their_turns_between_requests_that_are_answered_at_onc
 
 
 async def test_an_idle_connection_is_closed() -> None:
-    async with running(replace(SERVICE, idle_s=SHORT_S)) as (_, port), bot_at("127.0.0.1", port) as bot:
+    async with one_bot(idle_s=SHORT_S) as bot:
         assert (await bot.ask(request())).status == 200
         assert await bot.rest() == b""
 
 
 async def test_a_connection_that_says_nothing_is_closed() -> None:
-    async with (
-        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
-        bot_at("127.0.0.1", port) as bot,
-    ):
+    async with one_bot(head_timeout_s=SHORT_S) as bot:
         assert await bot.rest() == b""
 
 
 async def test_a_head_that_drips_is_told_so() -> None:
-    async with (
-        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
-        bot_at("127.0.0.1", port) as bot,
-    ):
+    async with one_bot(head_timeout_s=SHORT_S) as bot:
         await bot.send(b"GET /v1/trade/x HTTP/1.1\r\nHost: loc")
         answer = await bot.reply()
         assert (answer.status, answer.reason) == (408, "body_timeout")
@@ -134,20 +135,14 @@ async def test_half_a_head_that_is_there_at_once_is_told_so(monkeypatch: pytest.
         self.data_received(b"GET /v1/trade/x HTTP/1.1\r\nHost: loc")
 
     monkeypatch.setattr(ServerConnection, "connection_made", made_with_half_a_head)
-    async with (
-        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
-        bot_at("127.0.0.1", port) as bot,
-    ):
+    async with one_bot(head_timeout_s=SHORT_S) as bot:
         answer = await bot.reply()
         assert (answer.status, answer.reason) == (408, "body_timeout")
 
 
 async def test_dripping_does_not_buy_time() -> None:
     """The time runs from the first byte of a head, not from the latest."""
-    async with (
-        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
-        bot_at("127.0.0.1", port) as bot,
-    ):
+    async with one_bot(head_timeout_s=SHORT_S) as bot:
         await bot.send(b"GET / HTTP/1.1\r\nA: ")
         drip = asyncio.ensure_future(bot.drip(b"a", SHORT_S / 10))
         assert (await bot.reply()).status == 408
@@ -214,10 +209,7 @@ async def test_a_large_head_that_began_behind_a_request_is_read_to_its_end() -> 
         return await answer(incoming)
 
     large = request(b"GET", b"/v1/trade/x", *[b"X-%d: " % number + b"x" * 7500 for number in range(8)])
-    async with (
-        running(replace(SERVICE, handle=wait_and_answer)) as (_, port),
-        bot_at("127.0.0.1", port) as bot,
-    ):
+    async with one_bot(handle=wait_and_answer) as bot:
         await bot.send(GET)
         await let_pass(SHORT_S)
         await bot.send(large[:-100])
@@ -487,7 +479,7 @@ async def test_a_fault_of_the_handler_cuts_the_connection() -> None:
     async def fail(_: Incoming) -> bool:
         raise ValueError("made up")
 
-    async with running(replace(SERVICE, handle=fail)) as (_, port), bot_at("127.0.0.1", port) as bot:
+    async with one_bot(handle=fail) as bot:
         await bot.send(request())
         with contextlib.suppress(ConnectionResetError):
             assert await bot.rest() == b""
@@ -527,7 +519,7 @@ async def test_a_connection_whose_options_cannot_be_set_is_served_and_cut(
 
     monkeypatch.setattr(asyncio.trsock.TransportSocket, "setsockopt", refuse)
     with capture_logs() as logs:
-        async with running(replace(SERVICE, handle=fail)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        async with one_bot(handle=fail) as bot:
             await bot.send(request())
             with contextlib.suppress(ConnectionResetError):
                 await bot.rest()
@@ -565,7 +557,7 @@ async def test_what_comes_as_the_time_ends_is_not_served(monkeypatch: pytest.Mon
         return await answer(incoming)
 
     monkeypatch.setattr(ServerConnection, "data_received", received_too_late)
-    async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
+    async with one_bot(handle=note) as bot:
         await bot.send(request())
         assert await bot.rest() == b""
     assert served == []

@@ -145,16 +145,6 @@ def test_what_is_no_secret_file(tmp_path: Path, secret_file: Path) -> None:
         assert "holds nothing but white space" in refusal(f"file:{secret_file}")
 
 
-def test_a_file_that_grows_past_the_limit_while_it_is_read(secret_file: Path) -> None:
-    secret_file.write_bytes(b"x" * (MAX_BYTES + 1))
-    descriptor = os.open(secret_file, os.O_RDONLY)
-    try:
-        with pytest.raises(SecretError, match="is larger than 65536 bytes"):
-            read_all("file:x", descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def test_a_variable() -> None:
     assert read_secret("env:S", {"S": f"{CANARY}ü"}) == f"{CANARY}ü".encode()
 

@@ -17,6 +17,12 @@ from sealgate.limits.throttle import ThrottleEvent
 from sealgate.venues.routes import Lane
 
 TRIP_S = 0.002
+
+
+def a_read(name: str) -> Claim:
+    return Claim(name, "a", Lane.READ, 1e9, is_read=True)
+
+
 Wait = Callable[[float, bool], float]
 
 
@@ -156,7 +162,7 @@ def test_a_lower_limit_is_learned_from_a_burst_that_nobody_had_to_wait_for() -> 
     bots = Bots(log_of(20, 1.0))
     bots.run(5.0)
     estimator, at = bots.estimator, 60.0
-    claims = [Claim(f"of the burst {index}", "a", Lane.READ, 1e9, is_read=True) for index in range(12)]
+    claims = [a_read(f"of the burst {index}") for index in range(12)]
     for claim in claims[:10]:
         estimator.took(claim, at, is_paced=False)
         estimator.accepted(claim, at, at + TRIP_S, is_scout=False)
@@ -174,7 +180,7 @@ def test_while_a_step_is_tried_those_who_find_nobody_waiting_do_not_all_go_at_on
         bots.run(bots.now + 0.5)
     went = 0
     for went in range(20):
-        claim = Claim(f"more {went}", "a", Lane.READ, 1e9, is_read=True)
+        claim = a_read(f"more {went}")
         if bots.estimator.ready_at(claim, bots.now, is_paced=False) > bots.now:
             break
         bots.estimator.took(claim, bots.now, is_paced=False)
@@ -262,7 +268,7 @@ def test_a_step_that_hardly_anybody_takes_raises_nothing() -> None:
     low = bots.estimator.limits[0].low
     for number in range(20):
         bots.now += 0.5
-        claim = Claim(f"rare {number}", "a", Lane.READ, 1e9, is_read=True)
+        claim = a_read(f"rare {number}")
         bots.estimator.took(claim, bots.now, is_paced=True)
         bots.estimator.accepted(claim, bots.now, bots.now + TRIP_S, is_scout=False)
     assert bots.estimator.limits[0].low == low
@@ -335,7 +341,7 @@ def test_without_published_limits_what_was_learned_holds_again() -> None:
 
 
 def test_what_a_reply_says_is_left_holds_until_its_reset() -> None:
-    estimator, read = LimitEstimator(), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator, read = LimitEstimator(), a_read("1")
     estimator.stated((Quota(math.inf, left=0.0, reset_s=3.0), Quota(math.inf, left=7.0, reset_s=9.0)), 1.0)
     assert estimator.ready_at(read, 1.0, is_paced=False) == 4.0
     assert estimator.spent_s(2.0) == 2.0
@@ -343,7 +349,7 @@ def test_what_a_reply_says_is_left_holds_until_its_reset() -> None:
 
 
 def test_counts_of_different_names_are_each_kept_to() -> None:
-    estimator, read = LimitEstimator(), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator, read = LimitEstimator(), a_read("1")
     estimator.stated((Quota(math.inf, left=0.0, reset_s=3.0, name="orders"),), 1.0)
     estimator.stated((Quota(math.inf, left=1.0, reset_s=9.0, name="weight"),), 1.0)
     assert estimator.ready_at(read, 1.0, is_paced=False) == 4.0
@@ -392,7 +398,7 @@ def test_limits_that_are_handed_over_are_kept_to() -> None:
     estimator = LimitEstimator()
     estimator.believe([Limit(2, 10.0, 0.2, 0.2)], at_a_time=3)
     assert estimator.at_a_time == 3
-    reads = [Claim(str(number), "a", Lane.READ, 1e9, is_read=True) for number in range(3)]
+    reads = [a_read(str(number)) for number in range(3)]
     for read in reads[:2]:
         estimator.took(read, 1.0, is_paced=False)
     assert estimator.ready_at(reads[2], 1.0, is_paced=False) == pytest.approx(11.0, abs=0.1)
@@ -420,7 +426,7 @@ def test_windows_that_replies_publish_are_kept_up_to_a_bound() -> None:
 
 
 def test_what_was_not_sent_after_all_takes_no_place() -> None:
-    estimator, read = LimitEstimator((Quota(1, 10.0),)), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator, read = LimitEstimator((Quota(1, 10.0),)), a_read("1")
     estimator.took(read, 1.0, is_paced=False)
     estimator.sent(read, 1.0, 2.0)
     estimator.sent(read, 9.0, 9.5)  # forgotten already
@@ -452,7 +458,7 @@ def test_how_long_a_ban_lasts_says_nothing_of_the_limit(
     numbers = count()
 
     def send(now: float) -> Claim:
-        claim = Claim(str(next(numbers)), "a", Lane.READ, 1e9, is_read=True)
+        claim = a_read(str(next(numbers)))
         estimator.took(claim, now, is_paced=False)
         return claim
 
@@ -473,7 +479,7 @@ def test_how_long_a_ban_lasts_says_nothing_of_the_limit(
 
 def test_stated_waits_that_contradict_each_other_are_not_learned_from() -> None:
     estimator = LimitEstimator()
-    reads = [Claim(str(number), "a", Lane.READ, 1e9, is_read=True) for number in range(40)]
+    reads = [a_read(str(number)) for number in range(40)]
     for number, read in enumerate(reads[:20]):
         estimator.took(read, 0.01 * number, is_paced=False)
         estimator.accepted(read, 0.01 * number, 0.01 * number + 0.005, is_scout=False)
@@ -508,7 +514,7 @@ class Single:
         self.accepted(1, 0.1, is_scout=True)
 
     def _took(self) -> Claim:
-        claim = Claim(str(next(self._ids)), "a", Lane.READ, 1e9, is_read=True)
+        claim = a_read(str(next(self._ids)))
         self.estimator.took(claim, self.now, is_paced=False)
         return claim
 
@@ -626,7 +632,7 @@ class Crowd:
         while self.now < until:
             while len(self.flying) < self.bots and self.now >= self.paused_until:
                 number = next(self.ids)
-                claim = Claim(str(number), "a", Lane.READ, 1e9, is_read=True)
+                claim = a_read(str(number))
                 is_scout = self.estimator.needs_scout
                 if is_scout and self.flying:
                     break
@@ -688,7 +694,7 @@ def test_requests_that_were_accepted_beside_many_more_refute_a_cap() -> None:
 def test_a_cap_stands_beside_no_window_and_a_free_place_lets_the_next_go() -> None:
     estimator = LimitEstimator()
     estimator.believe([], at_a_time=1)
-    first, second = (Claim(name, "a", Lane.READ, 1e9, is_read=True) for name in "ab")
+    first, second = (a_read(name) for name in "ab")
     estimator.took(first, 0.0, is_paced=False)
     assert estimator.ready_at(second, 0.0, is_paced=False) == float("inf")
     estimator.accepted(first, 0.0, 0.1, is_scout=False)
@@ -697,13 +703,13 @@ def test_a_cap_stands_beside_no_window_and_a_free_place_lets_the_next_go() -> No
 
 def test_whatever_was_sent_a_moment_after_a_refused_request_may_have_arrived_before() -> None:
     estimator = LimitEstimator()
-    claims = [Claim(name, "a", Lane.READ, 1e9, is_read=True) for name in "abcdefg"]
+    claims = [a_read(name) for name in "abcdefg"]
     for at, claim in zip((0.0, 0.0, 0.0, 0.0, 0.0, 0.001, 0.05), claims, strict=True):
         estimator.took(claim, at, is_paced=False)
     estimator.throttled(claims[4], 0.0, 1.0, 1.0, 1.0)
     for claim in [*claims[:4], *claims[5:]]:
         estimator.accepted(claim, 0.0, 0.1, is_scout=False)
-    scout = Claim("s", "a", Lane.READ, 1e9, is_read=True)
+    scout = a_read("s")
     estimator.took(scout, 1.1, is_paced=False)
     estimator.accepted(scout, 1.1, 1.2, is_scout=True)
     assert estimator.at_a_time == 5
@@ -711,7 +717,7 @@ def test_whatever_was_sent_a_moment_after_a_refused_request_may_have_arrived_bef
 
 def test_a_published_limit_leaves_no_room_for_guesses_about_others() -> None:
     """A class that no published limit counts was refused: that is nothing to learn from."""
-    estimator, read = LimitEstimator((Quota(10, 1.0),)), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator, read = LimitEstimator((Quota(10, 1.0),)), a_read("1")
     estimator.limits[0].weights = (0.0, 1.0)
     estimator.took(read, 0.0, is_paced=False)
     estimator.throttled(read, 0.0, 1.0, 1.0, 0.0)
