@@ -8,7 +8,7 @@ import pytest
 
 from rig.acts import Act, drip, hold_until, say, say_and_close, say_and_reset, say_and_stall
 from rig.bot import Reply, request
-from rig.faults import TO_THE_END, in_chunks, pause, whole
+from rig.faults import pause, whole
 from rig.station import Station, running_station
 from rig.upstream import Upstream
 from rig.wire import OK, reply
@@ -32,16 +32,11 @@ def as_told(answer: Reply) -> tuple[object, ...]:
 # act -> the outcome that is told, first and again
 KEPT: Mapping[str, tuple[Act, str]] = {
     "done": (say(OK), "done"),
-    "in chunks": (say(in_chunks(b"in two parts")), "done"),
-    "close-delimited": (say_and_close(TO_THE_END + b"to the end"), "done"),
     "compressed": (say(reply(b"200 OK", GZIPPED, b"Content-Encoding: gzip")), "done"),
-    "no content": (say(b"HTTP/1.1 204 No Content\r\nX-Order: 1\r\n\r\n"), "done"),
-    "a phrase in Latin-1": (say(reply(b"200 f\xfcr dich", b"x")), "done"),
     "a field in Latin-1 and one twice": (say(reply(b"200 OK", b"x", b"X-A: \xfc", b"X-A: 2")), "done"),
     "refused": (say(reply(b"400 Bad Request", b'{"detail":"no"}')), "refused"),
     "a server error": (say(reply(b"503 Service Unavailable", b"x")), "unknown"),
     "lost": (say_and_reset(), "unknown"),
-    "cut": (say_and_close(whole(BODY)[:-1]), "unknown"),
 }
 
 

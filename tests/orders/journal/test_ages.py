@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rig.journals import DONE, KEEPING, ORDER, leave_behind, order
+from rig.journals import DONE, KEEPING, ORDER, order
 from rig.wire import until
 from sealgate.machine.system import System
 from sealgate.orders.journal import Journal, thread
 from sealgate.orders.journal import journal as journal_module
-from sealgate.orders.journal.rows import settled_row
 from sealgate.orders.journal.upkeep import Keeping, look_after
 
 DAY_S = 86400.0
@@ -66,22 +65,6 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     await journal.close()
     journal = Journal(file, KEEPING, system)
     assert {kept.name.key for kept in journal.recall()} == {"k-1", "k-2"}
-    await journal.close()
-
-
-async def test_a_start_with_a_wall_clock_a_day_ahead_forgets_nothing_then_nor_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, system = tmp_path / "journal.db", JumpyHost()
-    leave_behind(file, settled_row(ORDER, DONE, int(system.wall() * 1000)))
-    system.ahead_s = DAY_S
-    journal = Journal(file, KEEPING, system)
-    assert [kept.name.key for kept in journal.recall()] == ["k-1"], "or its order could be sent twice now"
-    await looked_after(journal, monkeypatch)
-    await journal.close()
-    system.ahead_s = 0.0
-    journal = Journal(file, KEEPING, system)
-    assert [kept.name.key for kept in journal.recall()] == ["k-1"]
     await journal.close()
 
 
