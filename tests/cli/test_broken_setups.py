@@ -129,10 +129,6 @@ def expired_certificate(setup: Setup) -> None:
     setup.has(LISTEN__TLS_CERT=str(cert), LISTEN__TLS_KEY=str(key))
 
 
-def socket_in_the_way(setup: Setup) -> None:
-    setup.has(LISTEN__UNIX=str(setup.write("bots.sock", "something else")))
-
-
 def path_of_its_own(setup: Setup) -> None:
     setup.environ["SEALGATE_BASE_URL"] += "/nowhere"
 
@@ -153,11 +149,6 @@ OFFLINE: dict[str, Case] = {
     ),
     "configuration that everybody may write": fails(
         "configuration", writable_configuration, "everyone can write to", "chmod 600"
-    ),
-    "secret that others can read": fails(
-        "keys.main",
-        writes("main.secret", "0123456789" * 5, 0o644),
-        "is open to others (mode 0644); chmod 600",
     ),
     "quotes around the secret": warns(
         "keys.main",
@@ -182,9 +173,6 @@ OFFLINE: dict[str, Case] = {
         has(LISTEN__TCP="192.0.2.1:8787", BOTS__GRID__TOKEN="env:PATH"),
         "cannot listen on 192.0.2.1:8787",
         "set listen.tcp to another address",
-    ),
-    "something where the socket should be": fails(
-        "listen.unix", socket_in_the_way, "something else is there; remove it"
     ),
     "certificate that has expired": fails("listen.tls_cert", expired_certificate, "expired on", "renew it"),
     "damaged journal": fails("journal", damaged_journal, "damaged; move it away"),

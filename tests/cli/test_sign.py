@@ -200,27 +200,22 @@ async def test_the_curl_command_sends_what_was_signed(tmp_path: Path, method: st
 
 
 @pytest.mark.needs("curl")
-@pytest.mark.parametrize("encoding", ["hex", "base64"])
-@pytest.mark.parametrize("signed_target", ["path", "path_and_query"])
-async def test_the_sandbox_takes_the_curl_command(tmp_path: Path, encoding: Any, signed_target: Any) -> None:
+async def test_the_sandbox_takes_the_curl_command(tmp_path: Path) -> None:
     body = tmp_path / "order.json"
     body.write_text('{"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}\n')
-    settings = SandboxSettings(signature_encoding=encoding, signed_target=signed_target)
+    settings = SandboxSettings(signature_encoding="base64", signed_target="path_and_query")
     async with running_sandbox(settings) as sandbox:
-        environ = environ_of(sandbox, SIGNING__ENCODING=encoding, SIGNING__TARGET=signed_target)
-        positions = f"/v1/trade/user/{sandbox.user_address}/positions"
-        for asked in (("GET", positions), ("POST", "/v1/trade/order", "--body", str(body))):
-            result = await ended_command("sign", *asked, "--curl", environ=environ)
-            curl = await asyncio.create_subprocess_exec(
-                *("sh", "-c", result.stdout.replace("curl ", "curl -fsS ", 1)), stdout=subprocess.PIPE
-            )
-            out, _ = await curl.communicate()
-            assert curl.returncode == 0
-            assert b"positions" in out or b"order_id" in out
+        environ = environ_of(sandbox, SIGNING__ENCODING="base64", SIGNING__TARGET="path_and_query")
+        asked = ("POST", "/v1/trade/order", "--body", str(body))
+        result = await ended_command("sign", *asked, "--curl", environ=environ)
+        line = result.stdout.replace("curl ", "curl -fsS ", 1)
+        curl = await asyncio.create_subprocess_exec("sh", "-c", line, stdout=subprocess.PIPE)
+        out, _ = await curl.communicate()
+    assert curl.returncode == 0
+    assert b"order_id" in out
 
 
 WRONG = {
-    "dot segment": (["GET", "/v1/trade/../x"], {}, "ambiguous_target: Refused because the path has a dot"),
     "outside the prefix": (["GET", "/other"], {}, "outside_prefix: "),
     "unknown key": (["GET", TARGET, "--key", "b"], {}, "--key: there is no key 'b'; choose one of main"),
     "no key chosen": (

@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from rig.bot import request
-from rig.ports import free_port
 from rig.program import ended_program, running_program
 from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, say
@@ -66,14 +65,6 @@ async def test_it_ends_with_the_gateway(upstream: Upstream, tmp_path: Path) -> N
         served.program.tell(15)
         assert await program.end() == 1
     assert program.err == ["sealgate: the gateway has ended"]
-
-
-async def test_nobody_there(tmp_path: Path) -> None:
-    port = free_port()
-    code, program = await ended_program("top", "--admin", f"127.0.0.1:{port}", folder=tmp_path)
-    assert code == 1
-    (line,) = program.err
-    assert line.startswith(f"sealgate: no gateway answers at 127.0.0.1:{port}: connection refused; start it")
 
 
 WORDS = "20 to 21 per 1 s, from 2 refusals; last 48 s ago; refused at most one in 700"

@@ -9,11 +9,10 @@ import pytest
 from rig.verdicts import judged, verdict
 from sealgate.diagnose.causes import Facts, WholeReply, causes_of, fix_of_own_read
 from sealgate.diagnose.reads import Read, judge_limited, judge_reads
-from sealgate.errors import REASONS
 from sealgate.exchange.refused_reads import ASK_WHETHER_SERVED, refused_unsigned
 from sealgate.keys.key_records import KeyRecord
 from sealgate.keys.wrong_secrets import Shape
-from sealgate.machine.findings import REACH, Finding, Level, Weight, blamed, clause, sentence
+from sealgate.machine.findings import Finding, Level, Weight, blamed, clause
 from sealgate.venues.replies import Means
 
 NOW_MS = 1_800_000_000_000
@@ -173,12 +172,6 @@ def test_the_headers_of_a_venue_are_those_of_its_file() -> None:
     assert dropped.text == "a proxy in front of the exchange drops them"
 
 
-def test_headers_may_also_be_dropped_on_the_way() -> None:
-    named, dropped = causes_of(reply(401, body("Missing API key auth headers")), facts())
-    assert named.evidence == f"they were sent as {facts().header_prefix}APIKEY and so on"
-    assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy in front of the exchange drops them")
-
-
 def test_a_kind_without_causes_names_none_and_leads_to_its_line_of_the_documents() -> None:
     finding = blamed(
         "keys.main", "refused, 404", causes_of(reply(404, body("No open position found")), facts())
@@ -260,12 +253,6 @@ def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
     for json_reply in (body("No."), b"\n" + body("No.")):
         [cause] = causes_of(reply(403, json_reply), facts())
         assert cause.evidence == ""
-
-
-def test_who_cannot_reach_the_exchange_is_told_the_same() -> None:
-    told = REASONS["upstream_unreachable"].advice
-    assert verdict("unreachable").advice == told
-    assert told.replace("`", "") == sentence(REACH)
 
 
 PATH = "/v1/trade/symbols/list"

@@ -58,9 +58,8 @@ class Exchange:
         self._target = target
         self._system = system
         self._clock = CommandClock(config.clock.field, system)
-        self._listed: dict[
-            str, ListedKey | None
-        ] = {}  # by alias; None: the list of its session lacks the key
+        # By alias; None: the list that its session reads lacks the key.
+        self._listed: dict[str, ListedKey | None] = {}
         self._is_served = False
         self._keep_alive_s: float | None = None  # the shortest that is announced
         self._nonce_words: dict[str, None] = {}
