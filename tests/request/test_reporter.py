@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -52,6 +53,24 @@ async def test_many_are_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> Non
     names = [str(number) for number in range(reporter_module._MOST)]
     report(reporter, *names)
     assert await reader.next() == names
+
+
+async def test_what_was_read_early_is_not_read_again_by_its_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer that stayed would part a later batch, and its own timer the one after that."""
+    monkeypatch.setattr(reporter_module, "_DELAY_S", 3600.0)
+    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
+    call_later = loop.call_later
+
+    def noted(*arguments: Any) -> asyncio.TimerHandle:
+        timers.append(call_later(*arguments))
+        return timers[-1]
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    reporter = Reporter([Reader()])
+    for _ in range(2):
+        report(reporter, "a", "b")
+        reporter.flush()
+    assert [timer.cancelled() for timer in timers] == [True, True]
 
 
 async def test_a_reader_that_fails_keeps_the_others_from_nothing() -> None:

@@ -96,7 +96,7 @@ class Permit:
     def __init__(self, scheduler: "RateScheduler", claim: Claim, began: float) -> None:
         self.has_waited = False
         self.shared: Shared | None = None
-        self._began = began
+        self.began = began
         self._scheduler = scheduler
         self._claim = claim
         self._is_answered = False
@@ -111,7 +111,7 @@ class Permit:
     def goes(self, now: float) -> None:
         """Report that the first byte leaves now, on the host's clock."""
         self._is_used = True
-        self._scheduler.goes(self._claim, now if self.has_waited else self._began)
+        self._scheduler.goes(self._claim, now if self.has_waited else self.began)
 
     def is_paused(self, now: float) -> bool:
         """Return whether a pause has begun since, so that nothing may be sent now."""

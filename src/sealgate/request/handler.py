@@ -151,6 +151,7 @@ class Reporter:
     def __init__(self, readers: Sequence[Reader]) -> None:
         self._readers = list(readers)
         self._ended: list[Outcome] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     def add(self, reader: Reader) -> None:
         """Let one more read from now on."""
@@ -160,12 +161,15 @@ class Reporter:
         """Take the record of a request that ended; the readers get it within milliseconds."""
         self._ended.append(outcome)
         if len(self._ended) == 1:
-            asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
         elif len(self._ended) == _MOST:
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
         """Give the readers the records so far."""
+        if self._timer is not None:  # else it would go off in the midst of a later batch, and part it
+            self._timer.cancel()
+            self._timer = None
         if not self._ended:
             return
         ended, self._ended = self._ended, []

@@ -61,7 +61,8 @@ class Sender:
         Return the reply or the failure, None if nothing was sent and the request must wait again.
         """
         is_sent = False
-        live_key, now = self._exchange.live_keys[ticket.key], self._system.now()
+        live_key = self._exchange.live_keys[ticket.key]
+        now = self._system.now() if permit.has_waited else permit.began
         try:
             # 1. Let the journal know of nonces that rise before they are used.
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
