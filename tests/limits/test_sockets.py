@@ -28,9 +28,10 @@ from rig.herd import (
     shares,
     tokens,
 )
+from rig.key_reads import hold
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
-from rig.upstream import Act, Upstream, hold_until, say
-from rig.wire import OK, PATIENCE_S, reply
+from rig.upstream import Act, Upstream, say
+from rig.wire import PATIENCE_S, reply
 from sealgate.limits import scheduler as scheduler_module
 from sealgate.machine.system import System
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -151,20 +152,16 @@ async def test_bots_of_unequal_weight_share_each_kind_of_limit(
 
 
 async def test_a_cancel_overtakes_orders_and_reads(upstream: Upstream) -> None:
-    """All wait behind the one resend after a pause, which is still unanswered."""
-    go = asyncio.Event()
-    upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
     async with three_bots(upstream) as station, asyncio.TaskGroup() as group:
-        group.create_task(station.ask(order_by("one")))
-        await upstream.until_received(2)
+        let_go = hold(station)
         for message in [order_by("two")] * 8 + [read_by("two")] * 8:
             group.create_task(station.ask(message))
         await station.until(lambda: station.waiting() == 16)
         cancel = group.create_task(station.ask(by("one", b"DELETE", b"/v1/trade/order/1")))
         await station.until(lambda: station.waiting() == 17)
-        go.set()
+        let_go()
         assert met(await cancel) == (200, "done", None, 1)
-    assert upstream.received[2].target == b"/v1/trade/order/1"
+    assert upstream.received[0].target == b"/v1/trade/order/1"
 
 
 BOTS = {
@@ -190,18 +187,12 @@ async def three_bots(upstream: Upstream) -> AsyncIterator[Station]:
         yield station
 
 
-async def test_a_request_that_waited_and_expired_says_how_long_it_waited(upstream: Upstream) -> None:
-    """The one resend after the pause is still unanswered, and until then nobody else goes."""
-    go = asyncio.Event()
-    upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
-    async with running_station(upstream) as station:
-        first = asyncio.ensure_future(station.ask(TRADE))
-        await upstream.until_received(2)
-        expired = await station.ask(hurried(READ, 150))
-        go.set()
-        assert met(expired) == (504, "not_sent", "deadline_exceeded", 0)
-        assert 50 <= int(expired.text("X-Gateway-Queue-Ms") or 0) <= 20_000
-        assert met(await first) == (200, "done", None, 2)
+async def test_a_request_that_waited_and_expired_says_how_long_it_waited(station: Station) -> None:
+    let_go = hold(station)
+    expired = await station.ask(hurried(READ, 150))
+    let_go()
+    assert met(expired) == (504, "not_sent", "deadline_exceeded", 0)
+    assert 50 <= int(expired.text("X-Gateway-Queue-Ms") or 0) <= 20_000
 
 
 async def test_a_429_on_the_time_does_not_pause_the_orders(upstream: Upstream) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable
 
 import pytest
 
-from rig.bot import Reply, request
+from rig.bot import request
+from rig.key_reads import hold
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, hold_until, say
 from rig.wire import OK, PATIENCE_S, reply
-from sealgate.orders.outcome import Outcome
 
 READ = request()
 ORDERS = {
@@ -20,20 +20,9 @@ ORDERS = {
 }
 
 
-async def hold_all_behind_a_resend(station: Station) -> tuple[asyncio.Task[Reply], asyncio.Event]:
-    """Return a request that is resent after a pause, and the event that answers it: all wait until then."""
-    go = asyncio.Event()
-    short = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")
-    station.upstream.answers.extend([say(short), hold_until(go, say(OK))])
-    first = asyncio.create_task(station.ask(request(target=b"/v1/trade/first")))
-    await station.upstream.until_received(2)
-    return first, go
-
-
 @pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
 async def test_a_bot_that_is_gone_while_waiting_is_never_sent_for(station: Station, message: bytes) -> None:
-    upstream = station.upstream
-    first, go = await hold_all_behind_a_resend(station)
+    let_go = hold(station)
     async with station.bot() as bot:
         await bot.send(message)
         await station.until(lambda: station.waiting() == 1)
@@ -41,15 +30,9 @@ async def test_a_bot_that_is_gone_while_waiting_is_never_sent_for(station: Stati
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
     assert not station.waiting()
-
-    go.set()
-    assert (await first).status == 200
+    let_go()
     assert (await station.ask(request(target=b"/v1/trade/last"))).status == 200
-    assert [item.target for item in upstream.received] == [
-        b"/v1/trade/first",
-        b"/v1/trade/first",
-        b"/v1/trade/last",
-    ]
+    assert [item.target for item in station.upstream.received] == [b"/v1/trade/last"]
 
 
 @pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
@@ -57,7 +40,7 @@ async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
     station: Station, message: bytes
 ) -> None:
     """A kernel tells it from a bot that was killed only once something is written to it."""
-    first, go = await hold_all_behind_a_resend(station)
+    let_go = hold(station)
     address = station.gateway.address
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(message)
@@ -67,27 +50,22 @@ async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
     writer.close()
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
-    go.set()
-    assert (await first).status == 200
-    assert [item.target for item in station.upstream.received] == [b"/v1/trade/first"] * 2
+    let_go()
+    assert (await station.ask(request(target=b"/v1/trade/last"))).status == 200
+    assert [item.target for item in station.upstream.received] == [b"/v1/trade/last"]
 
 
-async def outcome_after_hanging_up(station: Station, message: bytes, answer: bytes) -> Outcome:
-    """Hang up once the upstream has the request, let it answer then, and return what was reported."""
+@pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
+async def test_an_order_that_was_sent_is_finished(station: Station, message: bytes) -> None:
     go = asyncio.Event()
-    station.upstream.answers.append(hold_until(go, say(answer)))
+    station.upstream.answers.append(hold_until(go, say(OK)))
     async with station.bot() as bot:
         await bot.send(message)
         await station.upstream.until_received(1)
         bot.hang_up()
     await station.until_all_hung_up()
     go.set()
-    return await station.outcomes.until(1)
-
-
-@pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
-async def test_an_order_that_was_sent_is_finished(station: Station, message: bytes) -> None:
-    outcome = await outcome_after_hanging_up(station, message, OK)
+    outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.status) == (True, "done", 200)
     assert len(station.upstream.received) == 1
     assert station.gateway.handler.inflight == 0
@@ -172,14 +150,14 @@ async def test_what_a_bot_that_is_gone_had_asked_before(station: Station, behind
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
 async def test_one_that_waits_while_nothing_is_read(station: Station, behind: bytes) -> None:
     """It leaves the line, though the end of its connection cannot be read."""
-    first, go = await hold_all_behind_a_resend(station)
+    let_go = hold(station)
     waits = station.until(lambda: station.waiting() == 1)
     await hang_up_behind(station, ORDERS["DELETE"] + behind, waits)
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
-    go.set()
-    assert (await first).status == 200
-    assert {item.target for item in station.upstream.received} == {b"/v1/trade/first"}
+    let_go()
+    assert (await station.ask(request(target=b"/v1/trade/last"))).status == 200
+    assert [item.target for item in station.upstream.received] == [b"/v1/trade/last"]
 
 
 async def test_a_bot_whose_end_came_with_the_last_of_a_body(station: Station) -> None:

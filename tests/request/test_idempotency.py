@@ -8,7 +8,8 @@ import pytest
 
 from rig.acts import Act, drip, hold_until, say, say_and_close, say_and_reset, say_and_stall
 from rig.bot import Reply, request
-from rig.faults import pause, whole
+from rig.faults import whole
+from rig.key_reads import hold
 from rig.station import Station, running_station
 from rig.upstream import Upstream
 from rig.wire import OK, reply
@@ -74,15 +75,13 @@ async def test_while_the_first_is_under_way(station: Station) -> None:
 
 async def test_while_the_first_waits_in_line(station: Station) -> None:
     """Nothing is signed yet, and so there is no fence to tell."""
-    station.upstream.answers.append(pause(b"0.3"))
-    ahead = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    await station.until(lambda: station.waiting() == 1)
+    let_go = hold(station)
     first = asyncio.ensure_future(station.ask(order()))
-    await station.until(lambda: station.waiting() == 2)
+    await station.until(lambda: station.waiting() == 1)
     answer = await station.ask(order())
     assert (answer.status, answer.reason, answer.outcome) == (409, "in_flight", "unknown")
+    let_go()
     assert (await first).outcome == "done"
-    await ahead
     assert station.upstream.receipts(TARGET) == 1
 
 
