@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rig.bot import bot_at, request
-from rig.station import Station, running_station
+from rig.station import running_station
 from rig.upstream import Upstream, hold_until, say
 from rig.wire import OK
 
@@ -93,8 +93,12 @@ async def test_an_order_whose_bot_is_gone_is_finished_first(upstream: Upstream) 
         assert [outcome.conclusion for outcome in station.outcomes.all] == ["done"]
 
 
-async def test_an_idle_connection_does_not_hold_the_end_up(station: Station) -> None:
-    async with station.bot() as bot, station.bot() as silent:
+async def test_an_idle_connection_does_not_hold_the_end_up(upstream: Upstream) -> None:
+    async with (
+        running_station(upstream, listen={"drain": 0.2}) as station,
+        station.bot() as bot,
+        station.bot() as silent,
+    ):
         assert (await bot.ask(READ)).status == 200
         async with asyncio.timeout(20):
             await station.gateway.drain()

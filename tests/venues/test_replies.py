@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from sealgate.venues import replies
 from sealgate.venues.replies import (
     LONGEST_DONE,
     LONGEST_ERROR,
@@ -318,18 +317,6 @@ def test_a_read_without_a_body_is_done_where_bodies_say_so_but_an_order_is_not(s
     judge = judge_of(STATED).judge
     assert judge(status, b"").means is Means.DONE
     assert judge(status, b"", is_order=True).means is Means.UNKNOWN
-
-
-def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(*_: object, **__: object) -> None:
-        raise AssertionError
-
-    judge = judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"')
-    monkeypatch.setattr(replies, "_parse", read)
-    assert judge.judge(200, b"{}").means is Means.DONE
-    assert Judge().judge(500, b"{}").means is Means.UNKNOWN
-    with pytest.raises(AssertionError):
-        judge.judge(400, b"{}")
 
 
 def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:

@@ -59,16 +59,7 @@ def test_each_call_has_its_rule(call: str, route: str) -> None:
         *("/user/handshake", "/user/handshake/", "/user/handshake/positions", "/user/handshake/a/b/c"),
         *("/api-keys/all", "/api-keys/all/", "/api-keys/ak_1"),
         *("/api-keys/ak_1/rotate", "/api-keys/ak_1/audit/more"),
-    ],
-)
-def test_the_app_keeps_what_is_its_own(method: str, path: str) -> None:
-    assert TABLE.find(method, path).auth is APP_ONLY
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "path",
-    [
+        # In other spellings:
         *("/API-KEYS", "/Api-Keys/ak_1/audit", "/api_keys", "/api-keys.", "/.api-keys", "/api-keys.json"),
         *("/api-keys:rotate", "/api-keys,all", "/api-keys$", "/api-keys~", "/api-keys%20"),
         *("/%20api-keys/all", "/api-keys%C2%A0", "/api-keys%22", "/api-key%C5%BF", "/api-%E2%84%AAeys"),
@@ -77,7 +68,7 @@ def test_the_app_keeps_what_is_its_own(method: str, path: str) -> None:
         "/user%20/handshake",
     ],
 )
-def test_another_spelling_of_what_is_the_apps_is_the_apps(method: str, path: str) -> None:
+def test_the_app_keeps_what_is_its_own_in_any_spelling(method: str, path: str) -> None:
     assert TABLE.find(method, path).auth is APP_ONLY
 
 
