@@ -16,6 +16,7 @@ from sealgate.observe.redaction import redact
 from sealgate.observe.request_line import level_of, request_line
 from sealgate.orders.outcome import Outcome
 
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, as all that is added to it
 _QUIET = timedelta(seconds=59)  # so that what comes once a minute passes
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _MOST = 256  # different ones that are remembered
@@ -81,7 +82,7 @@ class _Stamper:
 
     def time(self) -> str:
         """Return the time of day in UTC, as ISO 8601."""
-        utc = datetime.fromtimestamp(self._wall(), UTC).replace(tzinfo=None)
+        utc = _EPOCH + timedelta(seconds=self._wall())
         return f"{utc.isoformat(timespec='microseconds')}Z"
 
 
