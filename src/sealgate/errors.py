@@ -4,8 +4,10 @@ A reason belongs to one of three families, by fault: the bot's, the upstream's o
 the contract: bots match on it, metrics are labelled with it. The advice is the fix that a person can apply.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 
 class Fault(Enum):
@@ -54,6 +56,12 @@ REASONS: dict[str, Reason] = {
     ),
     "outside_prefix": Reason(
         404, _BOT, "Outside the prefix", "Use the exchange's own path, prefix included."
+    ),
+    "unknown_exchange": Reason(
+        404,
+        _BOT,
+        "Unknown exchange",
+        "Begin the path with the name of an exchange that the bot has a key for.",
     ),
     "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
     "body_timeout": Reason(408, _BOT, "Too slow", "Send the whole request at once."),
@@ -113,6 +121,9 @@ REASONS: dict[str, Reason] = {
 }
 
 
+_NO_MEMBERS: Mapping[str, object] = MappingProxyType({})
+
+
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the program
     """The gateway's own answer instead of the upstream's.
 
@@ -120,10 +131,11 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the p
     exchange is part of a ThrottleEvent, and any error of it an UpstreamError (orders/outcome.py).
     `slug` is a key of REASONS (an unknown one raises KeyError here, not at the bot), `detail` one sentence
     for people without any secret, `retry_after_s` the seconds for the Retry-After header, if any. `advice`
-    and `phrase` (of the status line, in ASCII) stand in for those of the reason and the status.
+    and `phrase` (of the status line, in ASCII) stand in for those of the reason and the status. `members` are
+    added to the problem document.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but two have a default
         self,
         slug: str,
         detail: str,
@@ -131,6 +143,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the p
         retry_after_s: float | None = None,
         advice: str = "",
         phrase: str = "",
+        members: Mapping[str, object] = _NO_MEMBERS,
     ) -> None:
         super().__init__(f"{slug}: {detail}")
         self.slug = slug
@@ -139,3 +152,4 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the p
         self.retry_after_s = retry_after_s
         self.advice = advice or self.reason.advice
         self.phrase = phrase
+        self.members = members

@@ -120,7 +120,7 @@ def test_the_environment_alone_is_enough_for_one_key(tmp_path: Path, monkeypatch
 
 def test_every_setting_of_a_file(written: Path) -> None:
     config = load_config(written, environ={})
-    assert config.base_url.path == "/base"
+    assert config.only.base_url.path == "/base"
     assert config.listen.tcp == Address("127.0.0.1", 1)
     assert config.listen.hosts == ("localhost",)
     assert (config.listen.max_body, config.listen.body_timeout) == (2097152, 1.5)

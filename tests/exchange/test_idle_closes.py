@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rig.backends import only
 from rig.bot import met, request, told
 from rig.station import Station, running_station, watch_signing
 from rig.tls import Authority
@@ -38,7 +39,7 @@ def before_sending(station: Station) -> Iterator[Callable[[Deed], None]]:
 
 def wait_for_arrival(station: Station) -> None:
     """Block until what was sent last has come to the gateway: even loopback takes time on a busy machine."""
-    for connection in station.gateway.generation.exchange.upstream._lanes:
+    for connection in only(station.gateway.generation).exchange.upstream._lanes:
         assert connection.transport is not None
         arrivals = select.poll()
         arrivals.register(connection.transport.get_extra_info("socket"), select.POLLIN)
@@ -60,7 +61,7 @@ def break_all(station: Station) -> Deed:
     """Let the first write to a connection that a request has fail with EPIPE."""
 
     def break_them() -> None:
-        for connection in station.gateway.generation.exchange.upstream._lanes:
+        for connection in only(station.gateway.generation).exchange.upstream._lanes:
             assert connection.transport is not None
             connection.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
@@ -154,7 +155,7 @@ FAILS_S = 10.0
 
 def let_grow_old(station: Station, seconds: float) -> None:
     """Let all idle connections have been idle for longer."""
-    for connection in station.gateway.generation.exchange.upstream._idle:
+    for connection in only(station.gateway.generation).exchange.upstream._idle:
         connection.life.ended_request(System.now() - seconds)
 
 
@@ -203,4 +204,4 @@ async def test_old_connections_leave_room_for_a_new_one(upstream: Upstream) -> N
         for _ in range(4):
             assert told(await station.ask(ORDER)) == (200, "done", None)
             let_grow_old(station, FAILS_S)
-            assert len(station.gateway.generation.exchange.upstream._idle) <= 2
+            assert len(only(station.gateway.generation).exchange.upstream._idle) <= 2

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from rig.backends import only
 from rig.bot import request
 from rig.connections import (
     LONG_S,
@@ -174,7 +175,7 @@ async def test_a_session_is_not_trusted_in_place_of_a_certificate(
 async def test_the_setting(warm: bool, opened: int) -> None:
     """One connection is the clock's own."""
     async with running_upstream() as upstream, running_station(upstream, upstream={"warm": warm}) as station:
-        ways_out = station.gateway.generation.exchange.upstream
+        ways_out = only(station.gateway.generation).exchange.upstream
         await station.until(lambda: upstream.connections == opened and bool(ways_out._idle) is warm)
         await station.ask(request())
         assert upstream.connections == 2

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rig import faults
+from rig.backends import only
 from rig.bot import met, request, told
 from rig.door import Welcome, ignore
 from rig.faults import Fault
@@ -80,7 +81,7 @@ async def cut_off(station: Station) -> None:
     """Leave no connection to the upstream, nor anything that would open one by itself."""
     await station.until(lambda: len(station.upstream.asked_time) >= 5)
     station.upstream.cut_all()
-    await station.until(lambda: not station.gateway.generation.exchange.upstream._idle)
+    await station.until(lambda: not only(station.gateway.generation).exchange.upstream._idle)
 
 
 @cases({name: fault for name, fault in faults.DONE.items() if "reset" not in name})
@@ -222,11 +223,12 @@ async def test_connections_that_are_all_in_use(upstream: Upstream) -> None:
     async with running_station(upstream, upstream=settings) as station:
         lanes = (request(b"POST", b"/v1/trade/order"), READ, request(b"DELETE", b"/v1/trade/order/1"))
         begun = [asyncio.ensure_future(station.ask(message)) for message in lanes * 3]
-        places = station.gateway.generation.exchange.upstream.most_connections
+        places = only(station.gateway.generation).exchange.upstream.most_connections
         await upstream.until_received(places)
         await station.until(
             lambda: (
-                sum(map(station.gateway.generation.exchange.upstream.waiting, Lane)) == len(begun) - places
+                sum(map(only(station.gateway.generation).exchange.upstream.waiting, Lane))
+                == len(begun) - places
             )
         )
         for message in lanes:

@@ -35,7 +35,7 @@ async def test_it_waits_until_the_gateway_is_ready(upstream: Upstream) -> None:
     async with running_station(upstream, synced=False, tries_keys=True) as station:
         await look_after(station, 60)
         assert upstream.received == []
-        assert station.gateway.services.untried == {"main"}
+        assert station.gateway.services.untried == {("service", "main")}
 
 
 async def test_it_is_not_tried_while_the_gateway_ends(upstream: Upstream) -> None:

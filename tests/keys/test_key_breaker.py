@@ -120,7 +120,7 @@ async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHo
         context = contexts[name] = RequestContext(name, 0.0, "POST", tasks[-1])
         context.breaker, context.ticket = owner, None if call is None else ticket(call)
         context.enter(Stage.QUEUE, 0.0)
-        in_flight.begin(context, None)
+        in_flight.begin(context)
     (told,) = disable(breaker, host)
     assert told["refused"] == 1
     refused = {name: context.refusal.slug for name, context in contexts.items() if context.refusal}

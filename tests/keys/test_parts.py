@@ -1,6 +1,7 @@
 """From a configuration's references to keys, tokens and digests: what is read, refused and wiped."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 from rig.station import make_config
 from rig.tls import Authority
+from sealgate.config import Config
 from sealgate.http.target import parse_target
 from sealgate.keys import parts as parts_module
-from sealgate.keys.key import Secret
+from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.parts import (
     Roster,
     build_candidates,
@@ -42,13 +44,17 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[bytearray]:
     return seen
 
 
+def key_of(config: Config, environ: Mapping[str, str]) -> SigningKey:
+    return build_key(config, config.only, "main", environ)
+
+
 def is_wiped(secrets: list[bytearray]) -> bool:
     return bool(secrets) and not any(map(any, secrets))
 
 
 def test_a_key_is_as_its_settings_say_and_its_secret_is_wiped(read: list[bytearray]) -> None:
     config = make_config(URL, keys={"main": KEY}, signing={"header_prefix": "X-EX-"})
-    key = build_key(config, "main", ENVIRON)
+    key = key_of(config, ENVIRON)
     assert (key.alias, key.api_key, key.recv_window_ms, key.session) == ("main", "ak-1", 4000, None)
     _, lines, _ = key.sign_read(1, b"", "GET", parse_target("/v1/trade/x", "/v1/trade"))
     assert lines.startswith(b"X-EX-APIKEY: ak-1\r\nX-EX-TIMESTAMP: 1\r\nX-EX-SIGNATURE: ")
@@ -57,7 +63,7 @@ def test_a_key_is_as_its_settings_say_and_its_secret_is_wiped(read: list[bytearr
 
 def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(read: list[bytearray]) -> None:
     keys = {"main": KEY | {"passphrase": "env:PHRASE"}}
-    key = build_key(make_config(URL, venue="okx", keys=keys), "main", ENVIRON | {"PHRASE": "open sesame"})
+    key = key_of(make_config(URL, venue="okx", keys=keys), ENVIRON | {"PHRASE": "open sesame"})
     _, lines, _ = key.sign_read(1, b"", "GET", parse_target("/api/v5/x", ""))
     assert b"OK-ACCESS-PASSPHRASE: open sesame\r\n" in lines
     assert "sesame" not in repr(key)
@@ -71,7 +77,7 @@ def test_a_passphrase_that_could_not_be_a_header_is_not_told(text: str) -> None:
     with pytest.raises(
         SecretError, match=r"^env:PHRASE: a passphrase must be printable text; store it again$"
     ):
-        build_key(make_config(URL, venue="okx", keys=keys), "main", ENVIRON | {"PHRASE": text})
+        key_of(make_config(URL, venue="okx", keys=keys), ENVIRON | {"PHRASE": text})
 
 
 def test_a_secret_that_is_not_what_the_settings_say_is_wiped_and_not_told(read: list[bytearray]) -> None:
@@ -79,7 +85,7 @@ def test_a_secret_that_is_not_what_the_settings_say_is_wiped_and_not_told(read: 
     with pytest.raises(
         SecretError, match=r"^env:TEXT: .+; correct the secret or signing.secret_is$"
     ) as refused:
-        build_key(make_config(URL, keys=keys, signing={"secret_is": "hex"}), "main", ENVIRON)
+        key_of(make_config(URL, keys=keys, signing={"secret_is": "hex"}), ENVIRON)
     assert "horse" not in str(refused.value)
     assert is_wiped(read)
 
@@ -95,7 +101,7 @@ def test_a_key_for_each_scheme_that_the_secret_allows(
     read: list[bytearray], reference: str, kinds: set[SecretIs]
 ) -> None:
     config = make_config(URL, keys={"main": KEY | {"secret": reference, "session": "env:SESSION"}})
-    keys = build_candidates(config, "main", ENVIRON)
+    keys = build_candidates(config, config.only, "main", ENVIRON)
     assert {way.secret_is for way, _ in keys} == kinds
     assert len(keys) == len(kinds) * len(Encoding) * len(SignedTarget)
     for (way, _), key in keys.items():
@@ -188,4 +194,4 @@ FENCES: dict[str, tuple[str, dict[str, Any], bool]] = {
 def test_a_fence_is_there_only_where_it_holds(venue: str, more: dict[str, Any], *, has_fence: bool) -> None:
     key = {"api_key": "ak-1", "secret": "env:BASE64", **more}
     config = make_config(URL, venue=venue, keys={"main": key})
-    assert build_key(config, "main", {**ENVIRON, "BASE64": "c2VjcmV0"}).has_fence is has_fence
+    assert key_of(config, {**ENVIRON, "BASE64": "c2VjcmV0"}).has_fence is has_fence

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rig.backends import only
 from rig.bot import met, request
 from rig.history import check_history
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station, watch_signing
@@ -90,7 +91,7 @@ async def test_no_pause_can_begin_between_the_stamp_and_the_write(station: Stati
         loop.call_soon(events.append, "another task's turn")
 
     assert met(await station.ask(READ)) == (200, "done", None, 1)  # so there is an idle connection
-    for connection in station.gateway.generation.exchange.upstream._idle:
+    for connection in only(station.gateway.generation).exchange.upstream._idle:
         transport: Any = Transport(connection.transport, lambda _: events.append("write"))
         connection.transport = transport
     watch_signing(station, stamped)

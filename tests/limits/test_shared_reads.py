@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rig.acts import pour
+from rig.backends import only
 from rig.bot import Reply, met, request
 from rig.key_reads import hold
 from rig.station import ENVIRON, KEY, Station, running_station
@@ -227,7 +228,9 @@ async def test_a_read_that_came_to_nothing_answers_nobody(upstream: Upstream) ->
 async def test_a_key_that_is_disabled_gets_nothing_that_was_kept(upstream: Upstream) -> None:
     async with shared_station(upstream, routes=KEPT) as station:
         assert (await station.ask(read("one", target=SYMBOLS))).status == 200
-        station.gateway.generation.exchange.live_keys["main"].breaker.state = BreakerState(KeyFault.INVALID)
+        only(station.gateway.generation).exchange.live_keys["main"].breaker.state = BreakerState(
+            KeyFault.INVALID
+        )
         refused = await station.ask(read("two", target=SYMBOLS))
         assert refused.reason == "key_disabled"
 

@@ -637,7 +637,7 @@ def verdict(asking: Asking, admission: Admission | None = None) -> tuple[object,
     head, peer = parsed(asking)
     record = Outcome("own", head.method, 0.0)
     try:
-        found = admission.admit(head, peer, str, record)
+        found = admission.admit(head, head.target, peer, str, record)
     except Refusal as refusal:
         return refusal.slug, refusal.detail, record.bot
     assert found.head.text(b"idempotency-key") == asking[0].get("Idempotency-Key")
@@ -657,11 +657,13 @@ def test_a_head_that_comes_again_gets_the_same_ticket_from_its_peer_alone() -> N
     admission, record = Admission(RULES), Outcome("own", "POST", 0.0)
     fields = {name: value for name, value in FIELDS.items() if name != "Idempotency-Key"}
     head, peer = parsed((fields, "POST", ORDER, (1, 1), Peer()))
-    first = admission.admit(head, peer, str, record)
-    assert admission.admit(head, peer, str, record) is first
+    first = admission.admit(head, head.target, peer, str, record)
+    assert admission.admit(head, head.target, peer, str, record) is first
     with pytest.raises(Refusal, match="bot_unauthenticated"):
-        admission.admit(head, Peer(name="mallory"), str, record)
-    assert Admission(RULES).admit(head, peer, str, record) is not first, "others have rules of their own"
+        admission.admit(head, head.target, Peer(name="mallory"), str, record)
+    assert Admission(RULES).admit(head, head.target, peer, str, record) is not first, (
+        "others have rules of their own"
+    )
 
 
 def test_what_is_remembered_is_bounded_and_can_be_forgotten() -> None:
@@ -670,7 +672,7 @@ def test_what_is_remembered_is_bounded_and_can_be_forgotten() -> None:
         verdict((FIELDS, "GET", f"{ORDER}/{number}", (1, 1), Peer()), admission)
     admission.forget()
     head, peer = parsed(ASKING["as before"])
-    assert admission.admit(head, peer, str, Outcome("own", "POST", 0.0)).target.raw == ORDER
+    assert admission.admit(head, head.target, peer, str, Outcome("own", "POST", 0.0)).target.raw == ORDER
 
 
 NAMES = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rig.backends import only
 from rig.bot import request
 from rig.compiled import needs_sources
 from rig.station import Station, running_station
@@ -26,7 +27,9 @@ async def test_a_bot_that_is_gone_while_there_is_no_connection(upstream: Upstrea
         await upstream.until_received(1)
         async with station.bot() as bot:
             await bot.send(ORDER)
-            await station.until(lambda: station.gateway.generation.exchange.upstream.waiting(Lane.ORDER) == 1)
+            await station.until(
+                lambda: only(station.gateway.generation).exchange.upstream.waiting(Lane.ORDER) == 1
+            )
             bot.hang_up()
         outcome = await station.outcomes.until(1)
         go.set()
@@ -72,7 +75,7 @@ async def test_a_connection_that_comes_too_late_is_given_back(
 ) -> None:
     """Nothing was sent, the record says so, and the next request gets the connection."""
     async with running_station(upstream, upstream={"max_connections": 1}) as station:
-        connections = station.gateway.generation.exchange.upstream
+        connections = only(station.gateway.generation).exchange.upstream
         connect = connections.connect
 
         async def dawdle(lane: Lane, timeout_s: float, *_: float, **__: bool) -> object:

@@ -1,8 +1,7 @@
 """One request from its head to its record, where something fails that no rule foresees."""
 
 import json
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from structlog.testing import capture_logs
@@ -29,14 +28,17 @@ class Carrying:
     """A pipeline that ends each request in one way."""
 
     is_draining = False
-    generation = SimpleNamespace(exchange=SimpleNamespace(upstream="connections"))
 
     def __init__(self, end: Reply | Exception, bot: Bot | None) -> None:
         self._end = end
         self._bot = bot
 
-    async def carry(self, request: Incoming, context: RequestContext) -> Reply:
-        del request
+    def choose(self, request: Incoming, listener: str | None, context: RequestContext) -> tuple[Self, str]:
+        del listener, context
+        return self, request.head.target
+
+    async def carry(self, request: Incoming, target: str, context: RequestContext) -> Reply:
+        del request, target
         context.bot = None if self._bot is None else self._bot.name
         if isinstance(self._end, Exception):
             raise self._end

@@ -26,7 +26,7 @@ async def test_only_what_waits_in_the_gateway_is_stopped_and_once() -> None:
     for stage in Stage:
         context = RequestContext(stage.name, 0.0, "POST")
         tasks[stage] = asyncio.create_task(waiting(context, stage))
-        in_flight.begin(context, None)
+        in_flight.begin(context)
     await let_pass(0)
     assert [in_flight.stop(lambda _: REFUSAL) for _ in range(2)] == [2, 0]
     stopped, going_on = await asyncio.wait(tasks.values(), timeout=0)
@@ -49,8 +49,9 @@ async def test_a_bot_that_hangs_up_as_it_is_stopped_is_not_answered() -> None:
 async def test_an_old_upstream_is_waited_for_and_not_the_new_one() -> None:
     in_flight = InFlightRequests()
     first, second = (RequestContext(name, 0.0, "GET") for name in "12")
-    in_flight.begin(first, "old")
-    in_flight.begin(second, "new")
+    first.carrier, second.carrier = "old", "new"
+    in_flight.begin(first)
+    in_flight.begin(second)
     old = asyncio.create_task(in_flight.wait_until_idle(None, "old"))
     everything = asyncio.create_task(in_flight.wait_until_idle(None))
     await let_pass(0)

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.admitted import answer
-from rig.generation import Scripted, generation_of
+from rig.generation import Scripted, backend_of
 from rig.hand_host import EPOCH, Leaping
 from rig.station import ENVIRON, KEY, make_config
 from sealgate.config.venues import default_venue, venue_source
@@ -32,11 +32,11 @@ class Scene:
     def __init__(self, pipeline: Scripted, host: Leaping) -> None:
         self.pipeline = pipeline
         self.host = host
-        self.untried: set[str] = set()
-        self.breaker = pipeline.generation.exchange.live_keys["main"].breaker
-        self._care = KeyCare(pipeline, "main", self.untried, host)
+        self.untried: set[tuple[str, str]] = set()
+        self.breaker = pipeline.backend.exchange.live_keys["main"].breaker
+        self._care = KeyCare(pipeline, ("service", "main"), self.untried, host)
         # Known to a second: good enough for as long as these tests look.
-        pipeline.generation.exchange.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
+        pipeline.backend.exchange.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
 
     async def look(self, times: int) -> Sequence[Mapping[str, Any]]:
         """Look so often, once a second; return what was logged."""
@@ -51,7 +51,7 @@ async def scene(*answers: Answer | Exception, session: bool = True, **tables: An
     host = Leaping()
     key = {**KEY, "session": "env:SESSION"} if session else KEY
     config = make_config("http://127.0.0.1:9", keys={"main": key}, **tables)
-    async with generation_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
+    async with backend_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
         yield Scene(Scripted(tree, answers), host)
 
 
@@ -209,7 +209,7 @@ FIRST: dict[str, tuple[Answer | Exception, str]] = {
 @pytest.mark.parametrize(("reply", "event"), FIRST.values(), ids=FIRST)
 async def test_a_key_of_which_nothing_is_known_is_tried_once(reply: Answer | Exception, event: str) -> None:
     async with scene(reply, session=False) as one:
-        one.untried.add("main")
+        one.untried.add(("service", "main"))
         logs = await one.look(9)
         assert (one.pipeline.asked, one.untried) == ([("main", READ)], set())
     assert [line["event"] for line in logs] == [event]

@@ -6,7 +6,7 @@ from typing import Any
 
 from rig.admitted import answer, ticket
 from rig.compiled import needs_sources
-from rig.generation import generation_of
+from rig.generation import backend_of
 from rig.hand_host import EPOCH, OUTSIDE, HandHost
 from rig.station import make_config
 from sealgate.exchange.answer import Answer
@@ -53,11 +53,11 @@ class Lesson:
 @contextlib.asynccontextmanager
 async def lesson() -> AsyncIterator[Lesson]:
     host = HandHost()
-    async with generation_of(make_config("http://127.0.0.1:9"), host) as generation:
-        generation.exchange.clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
-        generation.exchange.clock.trouble = None
-        generation.exchange.clock.due.clear()
-        yield Lesson(Learner(generation), generation.exchange.clock)
+    async with backend_of(make_config("http://127.0.0.1:9"), host) as backend:
+        backend.exchange.clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
+        backend.exchange.clock.trouble = None
+        backend.exchange.clock.due.clear()
+        yield Lesson(Learner(backend), backend.exchange.clock)
 
 
 def sent() -> RequestContext:

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from rig.admitted import answer, remainder, ticket
 from rig.compiled import needs_sources
-from rig.generation import generation_of
+from rig.generation import backend_of
 from rig.hand_host import EPOCH, HandHost
 from rig.station import make_config
 from rig.verdicts import judged
@@ -128,7 +128,7 @@ async def pipeline_to(
     halting: Halting | None = None,
 ) -> AsyncIterator[Pipeline]:
     host = host or Hasty()
-    async with generation_of(make_config("http://127.0.0.1:9"), host) as tree:
+    async with backend_of(make_config("http://127.0.0.1:9"), host) as tree:
         tree.exchange.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
         upstream: Any = Exchange(connections)
         books = Bookkeeping(IdempotencyKeys(ReplayBounds(1, 1, 1.0)), book, host)
@@ -212,7 +212,7 @@ async def test_an_order_that_was_recorded_when_a_halt_came_is_not_sent() -> None
 async def test_an_order_that_was_recorded_when_its_key_was_disabled_is_not_sent() -> None:
     journal, connection = Meanwhile(), Connection(OK)
     async with pipeline_to(connection, book=journal) as pipeline:
-        breaker = pipeline.generation.exchange.live_keys["main"].breaker
+        breaker = pipeline.backend.exchange.live_keys["main"].breaker
 
         async def disable() -> None:
             breaker.conclude(judged(401, b'{"detail":"Invalid API key"}'), 0.0)

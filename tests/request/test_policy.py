@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from rig.acts import Wire, drip, say, say_and_close
+from rig.backends import only
 from rig.bot import Reply, request, told
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream
@@ -145,7 +146,7 @@ async def test_an_order_waits_for_no_better_clock_than_its_own_key_needs(
     keys = {"main": KEY, "strict": {**KEY, "api_key": "ak-public-2", "recv_window_ms": 1}}
     journal = {"file": str(file)}
     async with running_station(upstream, TOKENS, bots=bots, keys=keys, journal=journal) as station:
-        assert station.gateway.generation.exchange.clock.not_ready is not None
+        assert only(station.gateway.generation).exchange.clock.not_ready is not None
         assert told(await station.ask(order("BTC", "0.1", b"X-Gateway-Deadline-Ms: 2000"))) == (
             200,
             "done",

@@ -11,8 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.admitted import answer
+from rig.backends import only
 from rig.bot import Reply, request
-from rig.generation import Scripted, generation_of
+from rig.generation import Scripted, backend_of
 from rig.hand_host import Leaping
 from rig.station import ENVIRON, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, say
@@ -57,7 +58,7 @@ async def sell(station: Station) -> Reply:
 
 async def until_read(station: Station, target: str) -> None:
     """Wait until a reply to this read was taken in."""
-    prices = station.gateway.generation.rules.prices
+    prices = only(station.gateway.generation).rules.prices
     assert prices is not None
     await station.until(lambda: station.upstream.receipts(target.encode()) > 0)
     await station.until(lambda: prices.is_fresh("BTCUSDT", System.now()))
@@ -114,7 +115,7 @@ async def test_they_are_not_read_into_a_pause(upstream: Upstream) -> None:
                 "the exchange said so, and not the gateway's queue"
             )
             gateway = station.gateway
-            gateway.services.background.follow(gateway.services.work(gateway.pipeline))
+            gateway.services.background.follow(gateway.services.work(gateway.handler.router))
             await station.until(lambda: any(line["event"] == "prices_not_asked" for line in logs))
     assert upstream.receipts(ALL.encode()) == 0
 
@@ -123,7 +124,7 @@ class Scene:
     """The care for prices at an exchange that answers from a script."""
 
     def __init__(self, pipeline: Scripted, host: Leaping) -> None:
-        prices = pipeline.generation.rules.prices
+        prices = pipeline.backend.rules.prices
         assert prices is not None
         self.pipeline = pipeline
         self.host = host
@@ -140,7 +141,7 @@ class Scene:
 @contextlib.asynccontextmanager
 async def scene(*answers: Answer | Exception) -> AsyncIterator[Scene]:
     host = Leaping()
-    async with generation_of(make_config("http://127.0.0.1:9", **tables()), host, ENVIRONMENT) as tree:
+    async with backend_of(make_config("http://127.0.0.1:9", **tables()), host, ENVIRONMENT) as tree:
         yield Scene(Scripted(tree, answers), host)
 
 
@@ -167,7 +168,7 @@ async def test_a_read_that_fails_is_told_and_repeated_after_a_minute(
 
 async def test_nothing_is_read_with_a_key_that_is_disabled() -> None:
     async with scene(answer(200, PRICES)) as one:
-        breaker = one.pipeline.generation.exchange.live_keys["main"].breaker
+        breaker = one.pipeline.backend.exchange.live_keys["main"].breaker
         breaker.state = BreakerState(KeyFault.INVALID)
         assert await one.look(5) == []
         assert one.pipeline.asked == []

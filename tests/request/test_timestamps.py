@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rig.backends import only
 from rig.bot import met, request
 from rig.history import check_seal
 from rig.station import API_KEY, SECRET, Station, running_station
@@ -55,7 +56,7 @@ async def begin_to_ask_the_time(station: Station, answer: Act) -> None:
     upstream = station.upstream
     await station.until(lambda: len(upstream.asked_time) >= BURST)
     asked, upstream.time = len(upstream.asked_time), answer
-    station.gateway.generation.exchange.clock.due.set()
+    only(station.gateway.generation).exchange.clock.due.set()
     await station.until(lambda: len(upstream.asked_time) > asked)
     upstream.time = None
 

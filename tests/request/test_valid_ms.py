@@ -8,6 +8,7 @@ from itertools import repeat
 import pytest
 
 from rig.acts import Act, Wire
+from rig.backends import only
 from rig.bot import met, request, told
 from rig.station import Station
 from rig.upstream import Received, Script, say, say_and_close
@@ -45,7 +46,7 @@ def exchange(station: Station, delays: Iterator[float]) -> Script:
 
 
 def bound_ms(station: Station) -> float:
-    return (station.gateway.generation.exchange.clock.error_s() or 0.0) * 1000
+    return (only(station.gateway.generation).exchange.clock.error_s() or 0.0) * 1000
 
 
 async def test_a_late_order_is_no_fault_of_the_clock(station: Station) -> None:
@@ -88,7 +89,7 @@ async def test_a_clock_that_is_set_between_two_attempts_extends_nothing(
 
     async def limit(wire: Wire) -> None:
         station.upstream.skew_ms = step_ms
-        clock = station.gateway.generation.exchange.clock
+        clock = only(station.gateway.generation).exchange.clock
         clock.due.set()
         await station.until(lambda: clock.status().steps == 1)
         await wire.write(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.01"))

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from rig.backends import only
 from rig.station import ENVIRON
 from sealgate.config import Config
 from sealgate.exchange.answer import Answer
@@ -10,8 +11,17 @@ from sealgate.keys.parts import read_parts
 from sealgate.machine.system import System
 from sealgate.request.admission import Ticket
 from sealgate.request.context import InFlightRequests, RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend, Generation
 from sealgate.server.services import build_generation
+
+
+@contextlib.asynccontextmanager
+async def backend_of(
+    config: Config, system: System, environ: Mapping[str, str] = ENVIRON
+) -> AsyncIterator[Backend]:
+    """Make the parts of the one exchange of a configuration; nothing of it runs."""
+    async with generation_of(config, system, environ) as generation:
+        yield only(generation)
 
 
 @contextlib.asynccontextmanager
@@ -23,8 +33,9 @@ async def generation_of(
     try:
         yield generation
     finally:
-        await generation.exchange.upstream.close()
-        await generation.exchange.clock_keeper._upstream.close()
+        for backend in generation.backends.values():
+            await backend.exchange.upstream.close()
+            await backend.exchange.clock_keeper._upstream.close()
 
 
 class Scripted:
@@ -32,8 +43,8 @@ class Scripted:
 
     is_draining = False
 
-    def __init__(self, generation: Generation, answers: Sequence[Answer | Exception]) -> None:
-        self.generation = generation
+    def __init__(self, backend: Backend, answers: Sequence[Answer | Exception]) -> None:
+        self.backend = backend
         self._answers = [*answers]
         self.asked: list[tuple[str, str]] = []
 

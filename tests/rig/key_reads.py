@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from rig.backends import only, pipeline_of
 from rig.station import Station
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.machine.system import System
@@ -36,7 +37,9 @@ async def look_after(station: Station, seconds: int, alias: str = "main") -> Non
     """Look after a key for so long, as the gateway does itself in real time."""
     gateway = station.gateway
     gateway.services.background.follow(gateway.services.upkeep(gateway.generation))  # its own care ends
-    care = KeyCare(gateway.pipeline, alias, gateway.services.untried, Leaping(seconds))
+    care = KeyCare(
+        pipeline_of(gateway), (gateway.config.only.name, alias), gateway.services.untried, Leaping(seconds)
+    )
     with pytest.raises(asyncio.CancelledError):
         await care.run()
 
@@ -48,7 +51,7 @@ def hold(station: Station, *keys: str) -> Callable[[], None]:
     """
     ends = []
     for key in keys or ("main",):
-        scheduler = station.gateway.generation.exchange.live_keys[key].scheduler
+        scheduler = only(station.gateway.generation).exchange.live_keys[key].scheduler
         for reply in (LimitReply(Fate.LIMITED, 0.0, 0.0), LimitReply(Fate.ACCEPTED)):
             now = max(System.now(), scheduler.paused_until)
             permit = scheduler.pass_at_once(Claim("earlier", "earlier", Lane.READ, math.inf), now)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rig.backends import only, pipeline_of
 from rig.bot import Bot, Reply, bot_at
 from rig.upstream import Upstream
 from rig.verdicts import judged
@@ -93,14 +94,14 @@ class Station:
 
     def disable_key(self) -> None:
         """Have the exchange call the key `main` invalid, to a bot and to the gateway's own read."""
-        breaker, now = self.gateway.generation.exchange.live_keys["main"].breaker, System.now()
+        breaker, now = only(self.gateway.generation).exchange.live_keys["main"].breaker, System.now()
         refused = judged(401, b'{"detail":"Invalid API key"}')
         breaker.observe(401, refused, now)
         breaker.conclude(refused, now)
 
     def waiting(self) -> int:
         """Count the requests that wait for their turn, of any key."""
-        keys = self.gateway.generation.exchange.live_keys.values()
+        keys = only(self.gateway.generation).exchange.live_keys.values()
         schedulers = {live_key.scheduler for live_key in keys}
         return sum(sum(scheduler.status().waiting.values()) for scheduler in schedulers)
 
@@ -135,8 +136,8 @@ async def running_station(
         if not tries_keys:
             gateway.services.untried.clear()
         if not reads_prices:
-            work = gateway.services.work(gateway.pipeline)
-            work.pop(gateway.pipeline, None)
+            work = gateway.services.work(gateway.handler.router)
+            work.pop(pipeline_of(gateway), None)
             gateway.services.background.follow(work)
         if synced:
             await station.until(lambda: gateway.status().clock.offset_s is not None)
@@ -145,7 +146,7 @@ async def running_station(
 
 def watch_signing(station: Station, see: Callable[[bytes], None]) -> None:
     """Call `see` with each signature as it is made: after the stamp, right before the request is sent."""
-    sealer = station.gateway.generation.exchange.live_keys["main"].key.sealer
+    sealer = only(station.gateway.generation).exchange.live_keys["main"].key.sealer
     encode = sealer._encode
 
     def watched(digest: bytes) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rig.admitted import answer, remainder
+from rig.backends import only
 from rig.generation import Scripted, generation_of
 from rig.hand_host import HandHost
 from rig.station import ENVIRON, KEY, make_config
@@ -37,15 +38,15 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Ge
     async with generation_of(make_config(URL), host) as old, contextlib.AsyncExitStack() as ends:
         config = make_config(url, **tables)
         new = build_generation(config, read_parts(config, ENVIRON), host, InFlightRequests(), old)
-        ends.push_async_callback(new.exchange.upstream.close)
-        ends.push_async_callback(new.exchange.clock_keeper._upstream.close)
+        ends.push_async_callback(only(new).exchange.upstream.close)
+        ends.push_async_callback(only(new).exchange.clock_keeper._upstream.close)
         yield old, new
 
 
 def part(generation: Generation, name: str) -> object:
     if name == "open":
-        return generation.exchange.gates.of_open
-    exchange = generation.exchange
+        return only(generation).exchange.gates.of_open
+    exchange = only(generation).exchange
     return getattr(exchange.live_keys["main"] if name in {"scheduler", "stamps"} else exchange, name)
 
 
@@ -68,9 +69,9 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
 async def test_what_starts_anew(url: str, tables: dict[str, Any], anew: set[str]) -> None:
     async with one_after_the_other(url, **tables) as (old, new):
         assert {name for name in PARTS if part(new, name) is not part(old, name)} == anew
-        assert new.exchange.live_keys["main"].breaker is not old.exchange.live_keys["main"].breaker, (
-            "a new tree begins with healthy keys"
-        )
+        assert (
+            only(new).exchange.live_keys["main"].breaker is not only(old).exchange.live_keys["main"].breaker
+        ), "a new tree begins with healthy keys"
 
 
 def keys_of(*accounts: str | None) -> dict[str, Any]:
@@ -85,10 +86,10 @@ def keys_of(*accounts: str | None) -> dict[str, Any]:
 async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[RateScheduler], RateScheduler]:
     config = make_config(URL, venue=venue, keys=keys)
     async with generation_of(config, HandHost()) as generation:
-        lines = [generation.exchange.live_keys[name].scheduler for name in keys]
-        nonces = {id(generation.exchange.live_keys[name].nonces) for name in keys}
+        lines = [only(generation).exchange.live_keys[name].scheduler for name in keys]
+        nonces = {id(only(generation).exchange.live_keys[name].nonces) for name in keys}
         assert len(nonces) == len(keys)
-        return lines, generation.exchange.gates.of_open
+        return lines, only(generation).exchange.gates.of_open
 
 
 async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too() -> None:
@@ -106,7 +107,7 @@ async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.M
     """It says where it belongs, and names no package of ours, which an index may have from somebody else."""
     monkeypatch.setattr(machine, "has_redis", lambda: False)
     with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or take it out$") as told:
-        async with one_after_the_other(URL, limits={"redis": "redis://localhost/0"}):
+        async with generation_of(make_config(URL, limits={"redis": "redis://localhost/0"}), HandHost()):
             pass
     assert sys.prefix in str(told.value)
     assert "sealgate" not in str(told.value).replace(sys.prefix, "")
@@ -120,7 +121,7 @@ def config_of(folder: Path, tables: dict[str, Any]) -> Any:
 async def test_no_traceback_prints_the_environment() -> None:
     async with contextlib.AsyncExitStack() as ends:
         site, pipeline = build_services(make_config(URL), ENVIRON, HandHost(), ends)
-        ends.push_async_callback(pipeline.generation.exchange.clock_keeper._upstream.close)
+        ends.push_async_callback(only(pipeline.generation).exchange.clock_keeper._upstream.close)
         assert ENVIRON["EXCHANGE_SECRET"] not in repr(site)
 
 
@@ -138,7 +139,7 @@ PREFIX = {"upstream": {"prefix": "/api"}, "clock": {"path": "/api/time"}}
 
 def rules(**tables: Any) -> Any:
     config = make_config("https://api.example.com", **tables)
-    return build_rules(config, read_roster(config, TOKENS))
+    return build_rules(config, config.only, read_roster(config, TOKENS))
 
 
 def test_without_bots_everybody_is_local_and_may_not_use_the_keys_own_routes() -> None:
@@ -191,7 +192,7 @@ class Noting(Scripted):
 async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits_s: float) -> None:
     host = HandHost()
     async with generation_of(make_config(URL, limits={"max_wait": max_wait_s}), host) as tree:
-        pipeline = Noting(tree, [answer(200)])
+        pipeline = Noting(only(tree), [answer(200)])
         assert (await ask(pipeline, "main", "/v1/trade/symbols/list", Lane.CANCEL, host)).status == 200
     ticket, context = pipeline.given
     assert (ticket.bot.name, ticket.key, ticket.target.raw) == (
@@ -207,6 +208,6 @@ async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits
 async def test_of_a_large_reply_to_the_gateways_own_request_the_rest_is_not_read() -> None:
     ends, host = list[str](), HandHost()
     async with generation_of(make_config(URL), host) as tree:
-        pipeline = Scripted(tree, [answer(200, b"first part", remainder=remainder(ends))])
+        pipeline = Scripted(only(tree), [answer(200, b"first part", remainder=remainder(ends))])
         found = await ask(pipeline, "main", "/v1/trade/api-keys", Lane.READ, host)
     assert (found.body, ends) == (b"first part", ["closed"])

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from rig.backends import pipeline_of
 from rig.bot import bot_at, request
 from rig.station import running_station
 from rig.upstream import Upstream, hold_until, say
@@ -24,7 +25,7 @@ async def test_what_is_under_way_is_answered(upstream: Upstream, message: bytes)
         await bot.send(message)
         await upstream.until_received(1)
         drained = asyncio.ensure_future(station.gateway.drain())
-        await station.until(lambda: station.gateway.pipeline.is_draining)
+        await station.until(lambda: pipeline_of(station.gateway).is_draining)
         address = station.gateway.address
         with pytest.raises(ConnectionRefusedError):
             async with bot_at(address.host, address.port):
@@ -58,7 +59,7 @@ async def test_who_is_connected_is_served_but_for_orders(upstream: Upstream) -> 
         await busy.send(ORDER)
         await upstream.until_received(2)
         drained = asyncio.ensure_future(station.gateway.drain())
-        await station.until(lambda: station.gateway.pipeline.is_draining)
+        await station.until(lambda: pipeline_of(station.gateway).is_draining)
 
         for bot, message in ((orderer, ORDER), (pretender, NO_CANCEL)):
             refused = await bot.ask(message)
@@ -86,7 +87,7 @@ async def test_an_order_whose_bot_is_gone_is_finished_first(upstream: Upstream) 
             bot.hang_up()
         await station.until_all_hung_up()
         drained = asyncio.ensure_future(station.gateway.drain())
-        await station.until(lambda: station.gateway.pipeline.is_draining)
+        await station.until(lambda: pipeline_of(station.gateway).is_draining)
         asyncio.get_running_loop().call_later(0.05, go.set)
         async with asyncio.timeout(20):
             await drained

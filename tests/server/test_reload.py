@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from rig.backends import only, pipeline_of
 from rig.bot import request
 from rig.kept_limit import kept
 from rig.oracle import signature
@@ -58,12 +59,12 @@ async def test_a_new_secret_is_tried_and_then_used(site: Site) -> None:
 
 
 async def test_a_secret_that_the_exchange_refuses_changes_nothing(site: Site) -> None:
-    before = site.gateway.pipeline
+    before = pipeline_of(site.gateway)
     site.upstream.answers.append(say(SIGNATURE))
     write(site.secret, "second")
     with pytest.raises(ReloadError, match="a signed read was answered 401: the signature is refused"):
         await site.reload()
-    assert site.gateway.pipeline is before
+    assert pipeline_of(site.gateway) is before
     assert (await site.station.ask(ORDER)).status == 200
     assert signed_with(site.upstream.received[-1]) == "first"
     assert site.gateway.status().reloads == {"ok": 0, "failed": 1}
@@ -92,17 +93,17 @@ async def test_other_certificates_in_the_same_file_count(
         running_upstream(authority.server_context()) as exchange,
         running_site(exchange, tmp_path, upstream={"ca_file": str(ca_file)}) as site,
     ):
-        before = site.gateway.generation.exchange.upstream
+        before = only(site.gateway.generation).exchange.upstream
         assert await site.reload() == ()
-        assert site.gateway.generation.exchange.upstream is before
+        assert only(site.gateway.generation).exchange.upstream is before
         write(ca_file, ours + others)
         assert await site.reload() == ()
-        after = site.gateway.generation
+        after = only(site.gateway.generation)
         assert after.exchange.upstream is not before
         write(ca_file, others)
         with pytest.raises(ReloadError, match=r"its certificate is refused .*; correct base_url, \[clock\]"):
             await site.reload()
-        assert site.gateway.generation is after
+        assert only(site.gateway.generation) is after
         assert (await site.station.ask(ORDER)).status == 200
 
 
@@ -127,24 +128,24 @@ async def test_a_clock_that_cannot_be_read_is_a_warning_where_the_old_one_could_
     ids=["configuration", "no file", "no key"],
 )
 async def test_a_bad_configuration_changes_nothing(site: Site, spoil: Callable[[Site], object]) -> None:
-    before = site.gateway.pipeline
+    before = pipeline_of(site.gateway)
     spoil(site)
     with pytest.raises(ReloadError, match="; "):
         await site.reload()
-    assert site.gateway.pipeline is before
+    assert pipeline_of(site.gateway) is before
     assert (await site.station.ask(ORDER)).status == 200
 
 
 async def test_what_is_under_way_ends_on_the_old_connections(site: Site) -> None:
     go = asyncio.Event()
-    old = site.gateway.generation.exchange.upstream
+    old = only(site.gateway.generation).exchange.upstream
     site.upstream.answers.append(hold_until(go, say(OK)))
     async with running_upstream() as other, site.station.bot() as bot:
         await bot.send(ORDER)
         await site.upstream.until_received(1)
         site.base_url = other.base_url
         assert await site.reload() == ()
-        assert site.gateway.generation.exchange.upstream is not old
+        assert only(site.gateway.generation).exchange.upstream is not old
         assert (await site.station.ask(ORDER)).status == 200
         assert [received.target for received in other.received] == [PROBE, b"/v1/trade/order"]
         go.set()
@@ -170,11 +171,11 @@ async def test_a_waiting_order_goes_with_the_key_it_came_for(site: Site) -> None
 
 
 async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site: Site) -> None:
-    before = site.gateway.generation.exchange.live_keys["main"]
+    before = only(site.gateway.generation).exchange.live_keys["main"]
     key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
     site.tables["keys"] = {"renamed": key}
     await site.reload()
-    after = site.gateway.generation.exchange.live_keys["renamed"]
+    after = only(site.gateway.generation).exchange.live_keys["renamed"]
     assert (after.scheduler, after.stamps) == (before.scheduler, before.stamps)
 
 
@@ -333,7 +334,7 @@ async def test_keys_that_are_not_in_use_yet_are_not_looked_after(
     assert looked_after == []
     go.set()
     assert await reload == ()
-    await site.station.until(lambda: looked_after == [site.gateway.pipeline])
+    await site.station.until(lambda: looked_after == [pipeline_of(site.gateway)])
 
 
 async def test_a_journal_that_fails_changes_nothing(
@@ -343,11 +344,11 @@ async def test_a_journal_that_fails_changes_nothing(
         raise ValueError("no JSON")
 
     async with before_another_key(upstream, tmp_path) as site:
-        before = site.gateway.pipeline
+        before = site.gateway.handler.router
         monkeypatch.setattr("sealgate.orders.journal.learned.read_limits", fail)
         with pytest.raises(ReloadError, match="report it"):
             await site.reload()
-        assert site.gateway.pipeline is before
+        assert site.gateway.handler.router is before
         assert set(site.gateway.services.background._tasks) == set(site.gateway.services.work(before))
         assert (await site.station.ask(ORDER)).status == 200
 
@@ -416,19 +417,19 @@ async def test_a_file_that_is_refused_is_tried_once_and_again_when_it_changes(si
 
 
 async def test_another_clock_is_there_before_it_is_needed(site: Site) -> None:
-    before = site.gateway.generation.exchange.clock
+    before = only(site.gateway.generation).exchange.clock
     site.tables["clock"] = {"interval": 20.0}
     assert await site.reload() == ()
-    assert site.gateway.generation.exchange.clock is not before
+    assert only(site.gateway.generation).exchange.clock is not before
     assert site.gateway.status().not_ready == ()
 
 
 async def test_a_fault_of_our_own_changes_nothing(site: Site) -> None:
-    before = site.gateway.pipeline
+    before = pipeline_of(site.gateway)
     site.error = ZeroDivisionError()
     with pytest.raises(ReloadError, match="report it"):
         await site.reload()
-    assert site.gateway.pipeline is before
+    assert pipeline_of(site.gateway) is before
     assert site.gateway.status().reloads["failed"] == 1
 
 
@@ -439,6 +440,6 @@ async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
     token = f"file:{site.secret.with_name('token')}"
     site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
     await site.reload()
-    live_keys = site.gateway.generation.exchange.live_keys
+    live_keys = only(site.gateway.generation).exchange.live_keys
     assert live_keys["main"].scheduler is live_keys["again"].scheduler
     assert live_keys["main"].scheduler is not live_keys["other"].scheduler

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rig.admitted import answer
-from rig.generation import Scripted, generation_of
+from rig.generation import Scripted, backend_of
 from rig.hand_host import HandHost
 from sealgate.config import Config
 from sealgate.errors import Refusal
@@ -39,7 +39,7 @@ OLD = config_of(main=key(session="S1"))
 @contextlib.asynccontextmanager
 async def trial(new: Config, *answers: Answer | Exception) -> AsyncIterator[tuple[Trial, Scripted]]:
     host = HandHost()
-    async with generation_of(OLD, host, ENVIRON) as before, generation_of(new, host, ENVIRON) as after:
+    async with backend_of(OLD, host, ENVIRON) as before, backend_of(new, host, ENVIRON) as after:
         pipeline = Scripted(after, answers)
         yield Trial(pipeline, before, host), pipeline
 

@@ -95,8 +95,8 @@ async def _search(config: Config, discovery: Discovery) -> SearchEnd:
 def _spec(config: Config, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
     prefix = config.upstream.prefix
     chosen = checked_target(target or config.venue.signed_read, prefix)
-    method = method_of_read(config, chosen)
-    if route_table(config).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
+    method = method_of_read(config.only, chosen)
+    if route_table(config.only).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
         leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
     return ProbeSpec(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
 

@@ -76,9 +76,13 @@ def _signed(config: Config, asked: Request) -> Signed:
     target = checked_target(asked.target, config.upstream.prefix)
     alias = chosen_alias(config, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
-    venue, method, sealer = config.venue, asked.method, build_key(config, alias, os.environ).sealer
+    venue, method, sealer = (
+        config.venue,
+        asked.method,
+        build_key(config, config.only, alias, os.environ).sealer,
+    )
     timestamp_ms = int(System().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
-    nonces = Nonces(venue.signing.nonce, System().unique, nonces_place(config, alias))
+    nonces = Nonces(venue.signing.nonce, System().unique, nonces_place(config.only, alias))
     nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
     try:
         signed = sealer.sign(timestamp_ms, nonce, method, target, body)

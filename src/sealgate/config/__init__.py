@@ -5,6 +5,7 @@ names  paths of settings, as TOML and the environment write them, and the names 
 
 Shell:
 settings     the tree: one model per table of the file; a new setting is a field here
+served       what holds for one exchange: `ExchangeConfig`
 values       the types of its fields: what may be written, with our words if it is something else
 load         finds the file, reads the sources, checks the whole
 sources      the file, the environment, flags
@@ -24,6 +25,7 @@ schema       the JSON Schema for editors
 from sealgate.config.addresses import Address
 from sealgate.config.load import check_whole, load_config
 from sealgate.config.problems import ConfigError
+from sealgate.config.served import ExchangeConfig
 from sealgate.config.settings import Config, Listen
 
-__all__ = ["Address", "Config", "ConfigError", "Listen", "check_whole", "load_config"]
+__all__ = ["Address", "Config", "ConfigError", "ExchangeConfig", "Listen", "check_whole", "load_config"]

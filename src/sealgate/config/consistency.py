@@ -1,11 +1,12 @@
 """Checks across tables, each a small rule that looks at the whole tree and yields what is wrong."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sealgate.config.addresses import Address
-from sealgate.config.names import STRANGER, STRANGERS_LABEL
+from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
 from sealgate.config.problems import Problem
-from sealgate.config.settings import Config
+from sealgate.config.settings import Config, Policy
+from sealgate.machine.nearest import nearest
 from sealgate.venues.routes import RouteTable
 
 
@@ -20,43 +21,93 @@ def _has_a_key(config: Config) -> Iterator[Problem]:
         yield Problem(("keys",), text)
 
 
+def _exchanges_replace_the_one(config: Config) -> Iterator[Problem]:
+    if config.exchanges:
+        for name in sorted({"venue", "base_url"} & config.model_fields_set):
+            if getattr(config, name) is not None:
+                text = f"cannot be combined with [exchanges]; write it in one of {_those(config.exchanges)}"
+                yield Problem((name,), text)
+
+
+def _keys_know_their_exchanges(config: Config) -> Iterator[Problem]:
+    for alias, key in config.keys.items():
+        path = ("keys", alias)
+        if key.exchange and key.exchanges:
+            yield Problem((*path, "exchanges"), "cannot be combined with exchange; keep one of the two")
+        elif not config.exchanges:
+            for setting in ("exchange", "exchanges"):
+                if getattr(key, setting):
+                    text = "has no effect, as there are no [exchanges.NAME]; leave it out"
+                    yield Problem((*path, setting), text)
+        elif not key.exchange and not key.exchanges:
+            text = f"names no exchange; add exchange, one of {', '.join(config.exchanges)}"
+            yield Problem((*path, "exchange"), text)
+        else:
+            for name in config.exchanges_of(alias):
+                if name not in config.exchanges:
+                    text = f"names {name}, {_not_among('an exchange', name, config.exchanges)}"
+                    yield Problem((*path, "exchange" if key.exchange else "exchanges"), text)
+
+
+def _exchanges_have_keys(config: Config) -> Iterator[Problem]:
+    if config.exchanges and config.keys:
+        for name, exchange in config.served.items():
+            if not exchange.keys:
+                text = f'has no key; write exchange = "{name}" in one of [keys.NAME], or leave it out'
+                yield Problem(exchange.at, text)
+
+
 def _prefix_comes_once(config: Config) -> Iterator[Problem]:
-    prefix = config.upstream.prefix
-    if prefix and config.base_url.path.endswith(prefix):
-        yield Problem(
-            ("base_url",), f"ends in upstream.prefix, which bots' paths have already; leave out {prefix}"
-        )
+    for exchange in config.served.values():
+        prefix = exchange.upstream.prefix
+        if prefix and exchange.base_url.path.endswith(prefix):
+            text = f"ends in upstream.prefix, which bots' paths have already; leave out {prefix}"
+            yield Problem((*exchange.at, "base_url"), text)
 
 
 def _keys_are_whole(config: Config) -> Iterator[Problem]:
-    signing, name = config.venue.signing, config.venue.name
+    """Want a setting where any of the key's exchanges needs it, and refuse it where none does."""
     for alias, key in config.keys.items():
+        venues = [exchange.venue for exchange in config.served.values() if alias in exchange.keys]
         for setting, form in (("passphrase", '"file:/path"'), ("uid", '"…"')):
             is_set = bool(getattr(key, setting))
-            if signing.needs(setting) and not is_set:
-                text = f"missing; keys of the venue {name} have one: write {setting} = {form}"
+            needing = [venue.name for venue in venues if venue.signing.needs(setting)]
+            if needing and not is_set:
+                text = f"missing; keys of the venue {needing[0]} have one: write {setting} = {form}"
                 yield Problem(("keys", alias, setting), text)
-            if is_set and not signing.needs(setting):
-                yield Problem(("keys", alias, setting), f"has no effect: the venue {name} requires none")
+            if is_set and venues and not needing:
+                names = " and ".join(dict.fromkeys(venue.name for venue in venues))
+                yield Problem(("keys", alias, setting), f"has no effect: the venue {names} requires none")
 
 
 def _windows_are_as_the_exchange_has_them(config: Config) -> Iterator[Problem]:
     """By a shorter one, an order would be called dead while the exchange still accepts it."""
-    venue = config.venue
-    for alias, key in config.keys.items():
-        if venue.fixes_window and key.recv_window_ms != venue.recv_window_ms:
-            always = f"always {venue.recv_window_ms} ms; leave it out"
-            text = f"is not how long {venue.name} takes a timestamp, {always}"
-            yield Problem(("keys", alias, "recv_window_ms"), text)
+    for exchange in config.served.values():
+        venue = exchange.venue
+        for alias, key in exchange.keys.items():
+            if venue.fixes_window and key.recv_window_ms != venue.recv_window_ms:
+                always = f"always {venue.recv_window_ms} ms; leave it out"
+                text = f"is not how long {venue.name} takes a timestamp, {always}"
+                yield Problem(("keys", alias, "recv_window_ms"), text)
 
 
 def _exchange_is_another(config: Config) -> Iterator[Problem]:
-    exchange = Address(config.base_url.host, config.base_url.port)
-    for setting, own in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
-        if own is not None and own.takes(exchange):
-            text = f"is this gateway itself ({setting}), which would send to itself; write the exchange's URL"
-            yield Problem(("base_url",), text)
-            return
+    own = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp, **_own_listeners(config)}
+    for exchange in config.served.values():
+        there = Address(exchange.base_url.host, exchange.base_url.port)
+        taken = next((name for name, address in own.items() if address and address.takes(there)), None)
+        if taken is not None:
+            text = f"is this gateway itself ({taken}), which would send to itself; write the exchange's URL"
+            yield Problem((*exchange.at, "base_url"), text)
+
+
+def _own_listeners(config: Config) -> dict[str, Address]:
+    """Return the addresses of single exchanges, by setting."""
+    return {
+        f"exchanges.{name}.listen": exchange.listen
+        for name, exchange in config.exchanges.items()
+        if exchange.listen is not None
+    }
 
 
 def _listens(config: Config) -> Iterator[Problem]:
@@ -90,14 +141,21 @@ def _tls_is_whole(config: Config) -> Iterator[Problem]:
 
 
 def _listens_apart(config: Config) -> Iterator[Problem]:
-    if config.listen.tcp and config.listen.tcp.port and config.listen.tcp == config.admin.tcp:
-        yield Problem(("admin", "tcp"), "is the address of listen.tcp; choose another port")
+    taken: dict[Address, str] = {}
+    addresses = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp, **_own_listeners(config)}
+    for setting, address in addresses.items():
+        if address is None or not address.port:
+            continue
+        if taken.setdefault(address, setting) != setting:
+            text = f"is the address of {taken[address]}; choose another port"
+            yield Problem(tuple(setting.split(".")), text)
 
 
 def _strangers_need_tokens(config: Config) -> Iterator[Problem]:
-    if config.listen.tcp and not config.listen.tcp.is_loopback and not config.bots:
-        text = "is reachable from other machines; add [bots.NAME] with a token, or listen on 127.0.0.1"
-        yield Problem(("listen", "tcp"), text)
+    for setting, address in {"listen.tcp": config.listen.tcp, **_own_listeners(config)}.items():
+        if address and not address.is_loopback and not config.bots:
+            text = "is reachable from other machines; add [bots.NAME] with a token, or listen on 127.0.0.1"
+            yield Problem(tuple(setting.split(".")), text)
 
 
 def _bots_prove_themselves(config: Config) -> Iterator[Problem]:
@@ -121,9 +179,12 @@ def _bots_are_no_strangers(config: Config) -> Iterator[Problem]:
 
 
 def _local_bot_has_one_key(config: Config) -> Iterator[Problem]:
-    if len(config.keys) > 1 and not config.bots:
-        text = "names several keys, but no bot chooses one; add [bots.NAME] with token and key"
-        yield Problem(("keys",), text)
+    for exchange in config.served.values():
+        if len(exchange.keys) > 1 and not config.bots:
+            at = f"valid at {exchange.name}, " if config.exchanges else ""
+            text = f"names several keys, {at}but no bot chooses one; add [bots.NAME] with token and key"
+            yield Problem(("keys",), text)
+            return
 
 
 def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
@@ -141,54 +202,91 @@ def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
 
 def _policies_say_something(config: Config) -> Iterator[Problem]:
     for name, bot in config.bots.items():
-        symbols, sizes, path = bot.policy.symbols, bot.policy.max_size, ("bots", name, "policy")
-        if bot.policy.observe and not bot.policy.is_set:
-            yield Problem((*path, "observe"), "has no effect; add a rule, such as symbols")
-        elif "policy" in bot.model_fields_set and not bot.policy.is_set:
-            yield Problem(path, "has no rule, so it limits nothing; add one, such as symbols")
-        if symbols and isinstance(sizes, Mapping):
-            for symbol in (one for one in symbols if one not in sizes):
-                text = f"has no size for {symbol}, so each order in it would be refused; add it"
-                yield Problem((*path, "max_size"), text)
-            for symbol in (one for one in sizes if one not in symbols):
+        if "policy" in bot.model_fields_set or bot.policy.is_set:
+            yield from _policy_says_something(bot.policy, ("bots", name, "policy"))
+        usable = {
+            exchange
+            for alias in config.keys_of(name)
+            if alias in config.keys
+            for exchange in config.exchanges_of(alias)
+        }
+        for exchange, policy in bot.policies.items():
+            path = ("bots", name, "policies", exchange)
+            yield from _policy_says_something(policy, path)
+            if exchange not in config.served:
+                text = f"names {exchange}, {_not_among('an exchange', exchange, config.served)}"
+                yield Problem(path, text)
+            elif exchange not in usable:
                 yield Problem(
-                    (*path, "max_size", symbol), "has no effect, as symbols does not allow it; add it there"
+                    path, f"has no effect, as no key of {name} is valid at {exchange}; leave it out"
                 )
 
 
+def _policy_says_something(policy: Policy, path: SettingPath) -> Iterator[Problem]:
+    symbols, sizes = policy.symbols, policy.max_size
+    if policy.observe and not policy.is_set:
+        yield Problem((*path, "observe"), "has no effect; add a rule, such as symbols")
+    elif not policy.is_set:
+        yield Problem(path, "has no rule, so it limits nothing; add one, such as symbols")
+    if symbols and isinstance(sizes, Mapping):
+        for symbol in (one for one in symbols if one not in sizes):
+            text = f"has no size for {symbol}, so each order in it would be refused; add it"
+            yield Problem((*path, "max_size"), text)
+        for symbol in (one for one in sizes if one not in symbols):
+            text = "has no effect, as symbols does not allow it; add it there"
+            yield Problem((*path, "max_size", symbol), text)
+
+
 def _routes_are_inside(config: Config) -> Iterator[Problem]:
-    prefix = config.upstream.prefix
-    for index, route in enumerate(config.routes):
-        if not route.path.startswith(f"{prefix}/"):
-            text = f"is outside upstream.prefix; begin the path with {prefix}/"
-            yield Problem(("routes", index, "match"), text)
-        if (route.needs, route.lane, route.cost, route.share_s) == (None, None, None, None):
-            yield Problem(("routes", index), "changes nothing; add needs, lane, cost or share_s")
+    for exchange in config.served.values():
+        prefix = exchange.upstream.prefix
+        for index, route in enumerate(exchange.routes):
+            if not route.path.startswith(f"{prefix}/"):
+                text = f"is outside upstream.prefix; begin the path with {prefix}/"
+                yield Problem((*exchange.at, "routes", index, "match"), text)
+            if (route.needs, route.lane, route.cost, route.share_s) == (None, None, None, None):
+                text = "changes nothing; add needs, lane, cost or share_s"
+                yield Problem((*exchange.at, "routes", index), text)
 
 
 def _only_reads_are_shared(config: Config) -> Iterator[Problem]:
-    table = RouteTable(config.venue.routes)
-    for index, route in enumerate(config.routes):
-        if route.share_s is None:
-            continue
-        standing = table.find(route.method, route.path.removeprefix(config.upstream.prefix))
-        if not standing.is_shareable:
-            yield Problem(
-                ("routes", index, "share_s"), "has no effect, as each bot needs a stream's key of its own"
-            )
-        elif not (standing.is_read if route.needs is None else route.needs == "read"):
-            text = (
-                'is for reads; add needs = "read" if the exchange changes nothing for it, else leave it out'
-            )
-            yield Problem(("routes", index, "share_s"), text)
+    for exchange in config.served.values():
+        table = RouteTable(exchange.venue.routes)
+        for index, route in enumerate(exchange.routes):
+            if route.share_s is None:
+                continue
+            path = (*exchange.at, "routes", index, "share_s")
+            standing = table.find(route.method, route.path.removeprefix(exchange.upstream.prefix))
+            if not standing.is_shareable:
+                yield Problem(path, "has no effect, as each bot needs a stream's key of its own")
+            elif not (standing.is_read if route.needs is None else route.needs == "read"):
+                fix = 'add needs = "read" if the exchange changes nothing for it, else leave it out'
+                text = f"is for reads; {fix}"
+                yield Problem(path, text)
 
 
 def _aliases(config: Config) -> str:
     return ", ".join(config.keys) or "those under [keys]"
 
 
+def _those(names: Iterable[str]) -> str:
+    return ", ".join(f"[exchanges.{name}]" for name in names)
+
+
+def _not_among(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about a name that is none of the known ones."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"which is not {kind}; " + (
+        f"did you mean {near}?" if near else f"write one of {', '.join(names)}"
+    )
+
+
 _CHECKS = (
     _has_a_key,
+    _exchanges_replace_the_one,
+    _keys_know_their_exchanges,
+    _exchanges_have_keys,
     _keys_are_whole,
     _windows_are_as_the_exchange_has_them,
     _prefix_comes_once,

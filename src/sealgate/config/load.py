@@ -66,7 +66,7 @@ def _whole(layers: tuple[Layer, ...], *, has_file: bool) -> Config:
     try:
         config = Config.of_trees([layer.tree for layer in layers])
     except ValidationError as error:
-        problems = problems_of(error)
+        problems = _told_once(problems_of(error), layers)
         if not has_file:
             problems = [_without_file(problem) for problem in problems]
     else:
@@ -75,6 +75,18 @@ def _whole(layers: tuple[Layer, ...], *, has_file: bool) -> Config:
             return config
     # Raised here, outside the handler: a chained error would carry values into a traceback.
     raise ConfigError(_lines(problems, layers))
+
+
+def _told_once(problems: list[Problem], layers: tuple[Layer, ...]) -> list[Problem]:
+    """Leave out what an exchange has only taken over from the common tables, where it is wrong already."""
+    common = {problem.path for problem in problems}
+    return [
+        problem
+        for problem in problems
+        if problem.path[:1] != ("exchanges",)
+        or problem.path[2:] not in common
+        or any(layer.depth(problem.path) == len(problem.path) for layer in layers)
+    ]
 
 
 def _read_file(found: Path | None) -> Layer:
@@ -153,7 +165,7 @@ def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGatewa
 
 
 def _identity(config: Config) -> dict[str, str]:
-    return {"base_url": str(config.base_url), **addresses_of(config.listen, config.admin)}
+    return {"base_url": config.exchange_urls, **addresses_of(config.listen, config.admin)}
 
 
 def _written(name: str, layers: tuple[Layer, ...]) -> object:

@@ -102,7 +102,8 @@ def nearest_variable(name: str) -> str | None:
 def _with_two_underscores(name: str) -> str | None:
     """Return the variable with `__` between its levels, where it was written with one: the name is kept."""
     for path in (setting.path for setting in all_settings()):
-        parts = ("(?P<own>[A-Z0-9_-]+?)" if part == ANY else str(part).upper() for part in path)
+        parts = ("([A-Z0-9_-]+?)" if part == ANY else str(part).upper() for part in path)
         if found := re.fullmatch(PREFIX + "_{1,2}".join(parts), name):
-            return variable(tuple(found["own"] if part == ANY else part for part in path))
+            chosen = iter(found.groups())
+            return variable(tuple(next(chosen) if part == ANY else part for part in path))
     return None

@@ -5,17 +5,23 @@ that need more than one value are in consistency.py.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Literal, Never
+from typing import Annotated, Literal, Never, Self
 
 from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from sealgate.config import values
 from sealgate.config.addresses import Address
+from sealgate.config.served import ExchangeConfig, overridden
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
+
+
+def _none() -> Mapping[str, Never]:
+    return MappingProxyType({})
 
 
 class _Table(BaseModel):
@@ -217,6 +223,12 @@ class Key(_Table):
         description="A name for its account: keys with the same name share limits counted by account.",
         examples=["main"],
     )
+    exchange: values.ExchangeName | None = Field(
+        default=None, description="Where it is valid, if there are [exchanges].", examples=["spot"]
+    )
+    exchanges: values.ExchangeNames = Field(
+        default=(), description="The same for several exchanges.", examples=[["spot", "perp"]]
+    )
 
 
 class Policy(_Table):
@@ -285,6 +297,9 @@ class Bot(_Table):
         default=1.0, description="Its share while bots ask for more than the limit."
     )
     policy: Policy = Policy()
+    policies: Annotated[Mapping[values.ExchangeName, Policy], AfterValidator(MappingProxyType)] = Field(
+        default_factory=_none, examples=["perp"]
+    )
 
 
 class Route(_Table):
@@ -320,15 +335,34 @@ class Route(_Table):
         return self.match.partition(" ")[2]
 
 
-def _none() -> Mapping[str, Never]:
-    return MappingProxyType({})
+class Exchange(_Table):
+    """An exchange among several; `ExchangeConfig` has what holds for it."""
+
+    venue: values.VenueName = Field(
+        default_factory=default_venue,
+        json_schema_extra={"default": DEFAULT_VENUE},
+        description="A name that `sealgate venues` lists, or the path of your own venue file.",
+    )
+    base_url: values.ExchangeUrl = Field(
+        description="Its address: https, or http if it is on this machine. Most venue files have it."
+    )
+    listen: values.OptionalAddress = Field(
+        default=None,
+        description="An address of its own, for bots that cannot have its name in the path.",
+        examples=["127.0.0.1:8801"],
+    )
+    upstream: Upstream = Upstream()
+    signing: Signing = Signing()
+    clock: Clock = Clock()
+    limits: Limits = Limits()
+    routes: Annotated[tuple[Route, ...], values.LIST] = ()
 
 
 class Config(BaseSettings):
     """The whole configuration. Made by `load_config`, which also checks it across tables.
 
-    `venue` has the overrides of `signing` and `upstream.prefix` in it; what its file says of other settings
-    stands in those.
+    `served` are the exchanges that it is about, by name: ask these for what holds at an exchange. Where
+    there are no [exchanges], it is the one of the top-level tables; else these are what each starts from.
     """
 
     # Names in the environment are matched by sources.py, hence case_sensitive here.
@@ -341,7 +375,7 @@ class Config(BaseSettings):
         json_schema_extra={"default": DEFAULT_VENUE},
         description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
     )
-    base_url: values.ExchangeUrl = Field(
+    base_url: values.ExchangeUrl | None = Field(
         description="The exchange's address: https, or http if it is on this machine."
     )
     cmd_env: values.Variables = Field(
@@ -357,6 +391,9 @@ class Config(BaseSettings):
     limits: Limits = Limits()
     log: Log = Log()
     journal: Journal = Journal()
+    exchanges: Annotated[Mapping[values.ExchangeName, Exchange], AfterValidator(MappingProxyType)] = Field(
+        default_factory=_none, examples=["spot"]
+    )
     keys: Annotated[Mapping[values.Name, Key], AfterValidator(MappingProxyType)] = Field(
         default_factory=_none, examples=["main"]
     )
@@ -368,20 +405,54 @@ class Config(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _fill_by_venue(cls, tree: object) -> object:
-        """Let the venue's file say what nobody set."""
+        """Let the venues' files say what nobody set."""
         return filled(tree) if isinstance(tree, Mapping) else tree
 
     def model_post_init(self, _context: object, /) -> None:
-        """Put the settings that override the venue's file into the venue."""
-        signing = self.signing
-        venue = self.venue.overridden(
-            prefix=self.upstream.prefix,
-            header_prefix=signing.header_prefix,
-            encoding=signing.encoding,
-            secret=signing.secret_is,
-            signs_query=None if signing.target is None else signing.target == "path_and_query",
+        """Put the settings that override the venue's file into the venue, where there is one exchange."""
+        if not self.exchanges:
+            object.__setattr__(self, "venue", overridden(self.venue, self.upstream.prefix, self.signing))
+
+    @cached_property
+    def served(self) -> Mapping[str, ExchangeConfig]:
+        """The exchanges by name, each with all that holds for it. Without [exchanges], the venue's name."""
+        if not self.exchanges:
+            one = ExchangeConfig.of(self.venue.name, (), self, self.keys)
+            return MappingProxyType({one.name: one})
+        return MappingProxyType(
+            {
+                name: ExchangeConfig.of(
+                    name,
+                    ("exchanges", name),
+                    exchange,
+                    {alias: key for alias, key in self.keys.items() if name in self.exchanges_of(alias)},
+                    exchange.listen,
+                )
+                for name, exchange in self.exchanges.items()
+            }
         )
-        object.__setattr__(self, "venue", venue)
+
+    @property
+    def only(self) -> ExchangeConfig:
+        """The exchange of a configuration that is about one."""
+        return next(iter(self.served.values()))
+
+    @property
+    def exchange_urls(self) -> str:
+        """The addresses of all exchanges in one text, by which commands recognise a gateway."""
+        return " ".join(str(exchange.base_url) for exchange in self.served.values())
+
+    def with_tables(self, **tables: object) -> Self:
+        """Return a copy with other tables."""
+        copied = self.model_copy(update=tables)
+        copied.__dict__.pop("served", None)  # it follows from the tables
+        return copied
+
+    def exchanges_of(self, alias: str) -> tuple[str, ...]:
+        """Return the names of the exchanges where a key of `keys` is valid."""
+        key = self.keys[alias]
+        named = (key.exchange,) if key.exchange else key.exchanges
+        return named if self.exchanges else (self.venue.name,)
 
     @classmethod
     def settings_customise_sources(

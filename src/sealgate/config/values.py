@@ -45,6 +45,7 @@ from sealgate.limits.quotas import Quota
 from sealgate.venues.venue import Venue
 
 NAME = "^[A-Za-z0-9_-]{1,32}$"
+EXCHANGE_NAME = "^[a-z0-9][a-z0-9_-]{0,31}$"
 
 _NOBODY_AT_ALL = 2**32 - 1  # chown(2) means "unchanged" by it
 _OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace
@@ -275,6 +276,13 @@ _AT_LEAST_ONE = Field(min_length=1)
 Permission = Literal["read", "trade", "keys"]
 Permissions = Annotated[frozenset[Permission], _AT_LEAST_ONE, _DIFFERENT]
 Aliases = Annotated[tuple[Name, ...], _AT_LEAST_ONE, _DIFFERENT]
+# It is the first segment of a bot's path, and compared byte for byte.
+ExchangeName = Annotated[
+    str,
+    Field(pattern=EXCHANGE_NAME),
+    Words("is not the name of an exchange; use 1 to 32 of a-z, 0-9, _ and -, a letter or digit first"),
+]
+ExchangeNames = Annotated[tuple[ExchangeName, ...], _AT_LEAST_ONE, _DIFFERENT]
 
 
 def _host(text: str) -> str:

@@ -16,6 +16,8 @@ from sealgate.config.venue_names import explain
 from sealgate.venues.venue import Venue, read_venue
 
 DEFAULT_VENUE = "service"
+# The tables that each exchange starts from.
+COMMON = ("upstream", "signing", "clock", "limits", "routes")
 
 _FOLDER = Path(venues.__file__).parent / "files"
 _NOWHERE = "https://venue.invalid"  # RFC 6761: nobody has this name
@@ -94,19 +96,31 @@ def _read(path: str) -> Venue:
 
 
 def settings_of(venue: Venue) -> dict[SettingPath, object]:
-    """Return the settings that a venue's file makes, as a configuration would write them."""
+    """Return the settings of an exchange that a venue's file makes, as a configuration would write them."""
     settings: dict[SettingPath, object] = {
         ("upstream", "prefix"): venue.prefix or "/",
         ("clock", "path"): venue.clock_path,
         ("clock", "field"): venue.clock_field,
         ("limits", "known"): list(venue.limits.known),
-        ("keys", "*", "recv_window_ms"): venue.recv_window_ms,
     }
     return {**settings, ("base_url",): venue.base_url} if venue.base_url else settings
 
 
 def filled(tree: Mapping[str, object]) -> dict[str, object]:
-    """Return a tree of settings with what the file of its venue says of others.
+    """Return a tree of settings with what venues' files say of others, and common ones for each exchange."""
+    exchanges = tree.get("exchanges")
+    if not isinstance(exchanges, Mapping) or not exchanges:
+        return _filled(tree)
+    common = {name: tree[name] for name in COMMON if name in tree}
+    each = {
+        name: _filled(_over(common, own)) if isinstance(own, Mapping) else own
+        for name, own in exchanges.items()
+    }
+    return {"base_url": None, **tree, "exchanges": each}
+
+
+def _filled(tree: Mapping[str, object]) -> dict[str, object]:
+    """Return a tree of settings of one exchange with what the file of its venue says of others.
 
     Where there is no such venue, that is the one thing to tell, and not that no address is known.
     """
@@ -120,13 +134,21 @@ def filled(tree: Mapping[str, object]) -> dict[str, object]:
     return dict(whole)
 
 
+def _over(common: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
+    """Return the common settings with those of an exchange over them, table by table."""
+    tables = {
+        name: {**value, **mine} if isinstance(value, Mapping) and isinstance(mine, Mapping) else mine
+        for name, value in common.items()
+        if (mine := own.get(name)) is not None
+    }
+    return {**common, **own, **tables}
+
+
 def _with(node: Any, path: SettingPath, value: object) -> Any:
     """Return a tree with a value where it has none; what is no table is left to those who check it."""
     name, *rest = path
     if not isinstance(node, Mapping):
         return node
-    if name == "*":
-        return {own: _with(inner, tuple(rest), value) for own, inner in node.items()}
     if not rest:
         return {name: value, **node}
     return {**node, name: _with(node.get(str(name), {}), tuple(rest), value)}

@@ -72,7 +72,7 @@ def check(
     tell(wrong)
     # 2. This machine. A gateway here that serves another exchange is not this one, and in its way.
     running = ask_running(config, environ)
-    if running is not None and running["base_url"] != str(config.base_url):
+    if running is not None and running["base_url"] != config.exchange_urls:
         running = None
     known: dict[str, local.Known] = {}
     learned: dict[str, Snapshot] = {}
@@ -141,7 +141,7 @@ async def _go_far(  # noqa: PLR0913, PLR0917 - what the near probes left
     if why_not is not None:
         tell([why_not])
         return ()
-    if await shown(f"looking for {config.base_url.host}", look_at_way(config, environ)) is Level.FAIL:
+    if await shown(f"looking for {config.only.base_url.host}", look_at_way(config, environ)) is Level.FAIL:
         return ()
     async with direct_upstream(config) as upstream:
         exchange = Exchange(config, upstream, target, System())

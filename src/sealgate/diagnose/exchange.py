@@ -115,7 +115,7 @@ class Exchange:
     async def _ask_unsigned(self, target: Target) -> Answer | Failure:
         """Send the signed read without its signature, once, and return the reply."""
         if self._unsigned is None:
-            self._unsigned = await self._ask(target.raw, method=method_of_read(self._config, target))
+            self._unsigned = await self._ask(target.raw, method=method_of_read(self._config.only, target))
         return self._unsigned
 
     async def _read_time(self) -> list[Finding]:
@@ -148,7 +148,7 @@ class Exchange:
         other = await self._ask_unsigned(self._target)
         if isinstance(other, Failure):
             return [line]
-        method = method_of_read(self._config, self._target)
+        method = method_of_read(self._config.only, self._target)
         asked = Asked(f"{method} {self._target.path}", other.status, other.verdict)
         missing = Asked(f"GET {path}", answer.status, answer.verdict)
         return list(judge_paths(line, missing, asked, str(self._config.base_url), self._home))
@@ -222,9 +222,10 @@ class Exchange:
 
     async def _ask_signed(self, known: Known, target: Target) -> tuple[Answer | Failure, Facts]:
         """Send a signed read; return its reply, and what is known beside it."""
-        key, sent, method = known.key, self._system.now(), method_of_read(self._config, target)
+        key, sent, method = known.key, self._system.now(), method_of_read(self._config.only, target)
         timestamp_ms = self._clock.timestamp_ms(sent)
-        nonces = Nonces(key.sealer.scheme.nonce, self._system.unique, nonces_place(self._config, key.alias))
+        place = nonces_place(self._config.only, key.alias)
+        nonces = Nonces(key.sealer.scheme.nonce, self._system.unique, place)
         nonce, words = nonce_of_command(self._config.journal.file, nonces, timestamp_ms)
         if words:
             self._nonce_words[words] = None
@@ -248,7 +249,7 @@ class Exchange:
             is_to_trade="trade" in bots_may(config, key.alias),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=venue.header_prefix,
-            method=method_of_read(config, target),
+            method=method_of_read(config.only, target),
             path=target.path,
             venue=venue_text(venue) if is_scheme_of_file else "",
             is_served=self._is_served,

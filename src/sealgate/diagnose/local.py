@@ -38,6 +38,7 @@ from sealgate.server.memory import nonces_place, subject
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.server.sockets import cannot_listen, check_admin, check_place
 from sealgate.server.tls import certificate_life
+from sealgate.venues.routes import Permission
 
 _ADD, _SET = "add this to the configuration", "set this variable for the gateway"
 
@@ -80,7 +81,7 @@ def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known
             secret = read_secret(key.secret, environ, config.cmd_env)
             try:
                 shape = shape_of(secret, key.api_key)
-                known[alias] = Known(key_with(config, alias, secret, environ), shape)
+                known[alias] = Known(key_with(config, config.only, alias, secret, environ), shape)
             finally:
                 wipe(secret)
         except SecretError as error:
@@ -127,8 +128,10 @@ def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -
 
 def look_at_policies(config: Config) -> Iterator[Finding]:
     """Yield what each bot may order, and which routes that closes to it."""
-    for bot, policy in policies(config).items():
-        yield from look_at_policy(config, bot, policy)
+    for exchange in config.served.values():
+        for bot, policy in policies(config).items():
+            may = frozenset(map(Permission, config.bots[bot].may))
+            yield from look_at_policy(exchange, bot, may, policy)
 
 
 def look_at_certificate(config: Config) -> Iterator[Finding]:
@@ -235,7 +238,7 @@ def look_at_journal(
 
 
 def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
-    aliases = {subject(config, alias): alias for alias in config.keys}
+    aliases = {subject(config.only, alias): alias for alias in config.keys}
     insight = look_into(file, aliases, System().wall())
     if insight is None:
         yield ok("journal", f"{file} is empty; the first start will make its tables")
@@ -253,7 +256,7 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
         yield warn("journal", text, UNREAD_FIX)
     for alias in config.keys:
         nonces = Nonces(config.venue.signing.nonce, str)
-        mark = insight.nonces.get(nonces_place(config, alias), 0)
+        mark = insight.nonces.get(nonces_place(config.only, alias), 0)
         if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(System().wall() * 1000))) > FAR_S:
             text = f"the nonces of {alias} are reserved up to {ahead_s:.0f} s ahead of this host's time"
             yield warn("journal", text, FAR_FIX)
@@ -262,7 +265,7 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
 def remembered_limits(config: Config, learned: Mapping[str, Snapshot]) -> Iterator[Finding]:
     """Yield the limits that the journal remembers of each key, in words."""
     for alias in config.keys:
-        for words in kept_in_words(learned.get(subject(config, alias), []), 0.0):
+        for words in kept_in_words(learned.get(subject(config.only, alias), []), 0.0):
             yield ok("limits", f"keys.{alias}: {words} (from the journal)")
 
 

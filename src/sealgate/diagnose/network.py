@@ -23,7 +23,7 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 async def look_at_way(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
     """Yield lines on DNS and TLS; TLS is not tried without an address."""
-    url = config.base_url
+    url = config.only.base_url
     proxy = next((name for name in _PROXIES if environ.get(name)), None)
     hint = "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
     if not is_ip(url.host):
@@ -54,7 +54,7 @@ async def _resolve(host: str, port: int, hint: str) -> Finding:
 
 
 async def _shake_hands(config: Config, hint: str) -> Finding:
-    url, wall, timeout_s = config.base_url, System().wall(), config.upstream.connect_timeout
+    url, wall, timeout_s = config.only.base_url, System().wall(), config.upstream.connect_timeout
     context = client_context(config.upstream.ca_file)
     try:
         async with asyncio.timeout(timeout_s):

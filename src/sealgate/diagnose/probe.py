@@ -96,7 +96,7 @@ class CommandClock:
 @contextlib.asynccontextmanager
 async def direct_upstream(config: Config) -> AsyncIterator[Upstream]:
     """Hold a connection to the exchange as long as the block lasts."""
-    upstream = Upstream(destination_of(config))
+    upstream = Upstream(destination_of(config.only))
     try:
         yield upstream
     finally:
@@ -148,7 +148,7 @@ class Discovery:
         self._config = config
         self._spec = spec
         self._system = system
-        self._keys = build_candidates(config, spec.alias, environ)
+        self._keys = build_candidates(config, config.only, spec.alias, environ)
         venue = config.venue
         self.plan = make_plan(
             {way.secret_is for way, _ in self._keys},

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from aiohappyeyeballs import AddrInfoType, pop_addr_infos_interleave, start_connection
 from yarl import URL
 
-from sealgate.config import Config
 from sealgate.config.addresses import is_ip
+from sealgate.config.served import ExchangeConfig
 from sealgate.venues.replies import Judge
 
 _NEXT_ADDRESS_S = 0.25  # until the next address is tried beside the last one (RFC 8305 section 8)
@@ -46,8 +46,8 @@ class Destination:
     replies: Judge = Judge()  # noqa: RUF009 - frozen
 
 
-def destination_of(config: Config, ca_digest: bytes = b"") -> Destination:
-    """Return the destination that a configuration names."""
+def destination_of(config: ExchangeConfig, ca_digest: bytes = b"") -> Destination:
+    """Return the destination of an exchange's requests."""
     upstream = config.upstream
     return Destination(
         base_url=str(config.base_url),

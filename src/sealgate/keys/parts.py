@@ -12,52 +12,42 @@ from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.config.addresses import check_redis_url, is_redis_url
+from sealgate.config.served import ExchangeConfig
+from sealgate.config.settings import Key
 from sealgate.config.venues import is_scheme_open
-from sealgate.keys.bot import Bot
 from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.keys.sources import SecretError, read_secret, wipe
 from sealgate.keys.wrong_secrets import not_a_secret, not_a_token
-from sealgate.venues.routes import Permission
 from sealgate.venues.venue import Venue
 
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Bots by the SHA-256 of their token, by uid, by name; and who is local where there are no bots.
+    """The names of bots by the SHA-256 of their token, and by uid; without bots, who is local."""
 
-    `named` are all of them, for the names in client certificates.
-    """
-
-    tokens: Mapping[bytes, Bot]
-    users: Mapping[int, Bot]
-    named: Mapping[str, Bot]
+    tokens: Mapping[bytes, str]
+    users: Mapping[int, str]
     local_users: frozenset[int] | None
 
 
 def read_roster(config: Config, environ: Mapping[str, str]) -> Roster:
-    """Return the bots of the configuration. Raises SecretError where a token cannot be had."""
-    named = {name: _bot(config, name) for name in config.bots}
-    users = {bot.uid: named[name] for name, bot in config.bots.items() if bot.uid is not None}
-    return Roster(_read_tokens(config, named, environ), users, named, _local_users(config))
+    """Return how the bots of the configuration are known. Raises SecretError where a token cannot be had."""
+    users = {bot.uid: name for name, bot in config.bots.items() if bot.uid is not None}
+    return Roster(_read_tokens(config, environ), users, _local_users(config))
 
 
-def _bot(config: Config, name: str) -> Bot:
-    settings = config.bots[name]
-    return Bot(name, config.keys_of(name), frozenset(map(Permission, settings.may)), settings.weight)
-
-
-def _read_tokens(config: Config, named: Mapping[str, Bot], environ: Mapping[str, str]) -> dict[bytes, Bot]:
-    tokens: dict[bytes, Bot] = {}
+def _read_tokens(config: Config, environ: Mapping[str, str]) -> dict[bytes, str]:
+    tokens: dict[bytes, str] = {}
     for name, settings in config.bots.items():
         if settings.token is None:
             continue
         digest = _digest(settings.token, environ, config.cmd_env)
         if digest in tokens:
-            cause = f"the bots {tokens[digest].name} and {name} have the same token"
+            cause = f"the bots {tokens[digest]} and {name} have the same token"
             raise SecretError(settings.token, cause, "give each its own")
-        tokens[digest] = named[name]
+        tokens[digest] = name
     return tokens
 
 
@@ -77,47 +67,58 @@ def _local_users(config: Config) -> frozenset[int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What takes reading files to make. `ca_digest` is of the content of `upstream.ca_file`."""
+class ExchangeParts:
+    """What takes reading files to make of an exchange. `ca_digest` is of the content of `ca_file`."""
 
-    roster: Roster
     keys: Mapping[str, SigningKey]
     ca_digest: bytes
     redis: Secret | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What takes reading files to make. `exchanges` are by name."""
+
+    roster: Roster
+    exchanges: Mapping[str, ExchangeParts]
+
+
 def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
     """Read all files. Raises SecretError, OSError; blocks, so that a running gateway calls it in a thread."""
-    keys = {alias: build_key(config, alias, environ) for alias in config.keys}
-    ca_file = config.upstream.ca_file
+    exchanges = {name: _read_exchange(config, one, environ) for name, one in config.served.items()}
+    return Parts(read_roster(config, environ), exchanges)
+
+
+def _read_exchange(config: Config, exchange: ExchangeConfig, environ: Mapping[str, str]) -> ExchangeParts:
+    ca_file = exchange.upstream.ca_file
     certificates = b"" if ca_file is None else ca_file.read_bytes()
-    return Parts(
-        read_roster(config, environ),
-        keys,
+    return ExchangeParts(
+        {alias: build_key(config, exchange, alias, environ) for alias in exchange.keys},
         hashlib.sha256(certificates).digest(),
-        read_redis(config.limits.redis, environ, config.cmd_env),
+        read_redis(exchange.limits.redis, environ, config.cmd_env),
     )
 
 
-def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> SigningKey:
-    """Read a key's secrets. Raises SecretError."""
+def build_key(config: Config, exchange: ExchangeConfig, alias: str, environ: Mapping[str, str]) -> SigningKey:
+    """Read the secrets of a key of an exchange. Raises SecretError."""
     secret = read_secret(config.keys[alias].secret, environ, config.cmd_env)
     try:
-        return key_with(config, alias, secret, environ)
+        return key_with(config, exchange, alias, secret, environ)
     finally:
         wipe(secret)
 
 
-def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> SigningKey:
+def key_with(
+    config: Config, exchange: ExchangeConfig, alias: str, secret: bytearray, environ: Mapping[str, str]
+) -> SigningKey:
     """Make a key of its secret, which the caller wipes. Raises SecretError."""
-    key = config.keys[alias]
-    material = _material(config, alias, secret, environ)
+    key = exchange.keys[alias]
+    material = _material(config, key, secret, environ)
     session = read_session(key.session, environ, config.cmd_env) if key.session else None
-    return _key(config, config.venue, material, alias, session)
+    return _key(exchange, exchange.venue, material, alias, session)
 
 
-def _material(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> KeyMaterial:
-    key = config.keys[alias]
+def _material(config: Config, key: Key, secret: bytearray, environ: Mapping[str, str]) -> KeyMaterial:
     fault = not_a_secret(secret, {one: other.api_key for one, other in config.keys.items()})
     if fault is not None:
         raise SecretError(key.secret, *fault)
@@ -126,43 +127,44 @@ def _material(config: Config, alias: str, secret: bytearray, environ: Mapping[st
 
 
 def _key(
-    config: Config, venue: Venue, material: KeyMaterial, alias: str, session: Secret | None = None
+    exchange: ExchangeConfig, venue: Venue, material: KeyMaterial, alias: str, session: Secret | None = None
 ) -> SigningKey:
-    key = config.keys[alias]
+    key = exchange.keys[alias]
     try:
-        sealer = sealer_of(venue, material, str(config.base_url))
+        sealer = sealer_of(venue, material, str(exchange.base_url))
     except ValueError as error:
-        raise SecretError(key.secret, str(error), _fix_of_form(config)) from None
+        raise SecretError(key.secret, str(error), _fix_of_form(exchange)) from None
     is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.needs("timestamp")
     has_fence = venue.states_window or is_set
     return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session, has_fence)
 
 
-def _fix_of_form(config: Config) -> str:
-    if is_scheme_open(config.venue) or config.signing.secret_is is not None:
+def _fix_of_form(exchange: ExchangeConfig) -> str:
+    if is_scheme_open(exchange.venue) or exchange.signing.secret_is is not None:
         return "correct the secret or signing.secret_is"
-    return f"copy it again, complete and as the exchange shows it: {config.venue.title} decodes it"
+    return f"copy it again, complete and as the exchange shows it: {exchange.venue.title} decodes it"
 
 
 def build_candidates(
-    config: Config, alias: str, environ: Mapping[str, str]
+    config: Config, exchange: ExchangeConfig, alias: str, environ: Mapping[str, str]
 ) -> dict[tuple[Way, SignedTarget], SigningKey]:
     """Return a key for each way to sign that its secret allows, all else being as configured.
 
     Raises SecretError where the secret cannot be had.
     """
-    secret = read_secret(config.keys[alias].secret, environ, config.cmd_env)
+    key = exchange.keys[alias]
+    secret = read_secret(key.secret, environ, config.cmd_env)
     keys: dict[tuple[Way, SignedTarget], SigningKey] = {}
     try:
-        material = _material(config, alias, secret, environ)
+        material = _material(config, key, secret, environ)
         for encoding, secret_is, target in itertools.product(Encoding, SecretIs, SignedTarget):
-            venue = config.venue.overridden(
+            venue = exchange.venue.overridden(
                 encoding=encoding,
                 secret=secret_is,
                 signs_query=target is SignedTarget.PATH_AND_QUERY,
             )
             with contextlib.suppress(SecretError):  # the secret cannot be this
-                keys[Way(encoding, secret_is), target] = _key(config, venue, material, alias)
+                keys[Way(encoding, secret_is), target] = _key(exchange, venue, material, alias)
     finally:
         wipe(secret)
     return keys

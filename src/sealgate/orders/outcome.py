@@ -66,6 +66,7 @@ class Outcome:
         "client",
         "conclusion",
         "detail",
+        "exchange",
         "has_hung_up",
         "key",
         "lane",
@@ -93,6 +94,7 @@ class Outcome:
         self.client: str | None = None  # its address, or the user of a Unix socket
         self.user_agent: str | None = None  # its program, as it says
         self.trace_id: str | None = None  # of the bot's traceparent
+        self.exchange = ""  # "" where it was refused before one was chosen
         self.key: str | None = None  # None where it was refused before a key was chosen
         self.route = "other"
         self.lane: Lane | None = None

@@ -6,6 +6,7 @@ strangers  how long the answer to a wrong token is held back
 
 Shell:
 handler       serves one request from its head to its record
+router        which exchange it is for
 pipeline      admit, read, recall, check, wait, send, learn, reply
 sender        one attempt: stamp, record, sign, send
 standing      may it be sent? halts, firewalls, refused keys

@@ -71,6 +71,7 @@ class Rules:
     routes: RouteTable
     headers: HeaderRules
     max_body: int
+    body_timeout_s: float = 10.0
     users: Mapping[int, Bot] = field(default_factory=dict)
     named: Mapping[str, Bot] = field(default_factory=dict)
     local_users: frozenset[int] | None = None
@@ -118,7 +119,7 @@ class Admission:
     """Admits requests by one set of rules, and remembers their tickets; a refusal is never remembered.
 
     1. A head that comes again byte for byte, from the same peer, has its ticket in its `memo`: `heads` are
-       what the parser remembers.
+       what the parser remembers. At an exchange's own listener its target is another one.
     2. One that differs from an earlier one in nothing but its Idempotency-Key, its id, or fields that are
        only passed on, gets the ticket of that one, with its own head.
     3. All others are judged.
@@ -126,18 +127,26 @@ class Admission:
     Tokens are in both memories.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, heads: HeadMemory[RequestHead] | None = None) -> None:
         self.rules = rules
-        self.heads: HeadMemory[RequestHead] = HeadMemory()
+        self.heads = HeadMemory[RequestHead]() if heads is None else heads
         self._tickets: dict[Asked, Ticket] = {}  # the oldest first
 
-    def admit(self, head: RequestHead, peer: Peer, own_url: Callable[[], str], record: Outcome) -> Ticket:
+    def admit(
+        self, head: RequestHead, target: str, peer: Peer, own_url: Callable[[], str], record: Outcome
+    ) -> Ticket:
         """Return the ticket of a request, and note in its record who asks. Raises Refusal.
 
-        `own_url` returns the gateway's own address as the client reached it.
+        `target` is the exchange's: that of the head, without the exchange's name. `own_url` returns the
+        gateway's own address as the client reached it.
         """
         memo = head.memo
-        if isinstance(memo, _Admitted) and memo.by is self and memo.peer == peer:
+        if (
+            isinstance(memo, _Admitted)
+            and memo.by is self
+            and memo.peer == peer
+            and memo.ticket.target.raw == target
+        ):
             record.request_id = memo.request_id or record.request_id
             record.bot = memo.ticket.bot.name
             return memo.ticket
@@ -145,20 +154,33 @@ class Admission:
         own_id = request_id(fields)
         record.request_id = own_id or record.request_id
         record.trace_id = trace_id(fields)
-        asked = asked_by(fields, head.method, head.target, head.version, peer)
+        asked = asked_by(fields, head.method, target, head.version, peer)
         ticket = self._recall(asked, fields)
         if ticket is None:
-            if (exchange := reached_by_proxy(head.method, head.target)) is not None:
-                raise not_a_proxy(head.method, exchange, own_url())
-            bot = authenticate(fields, head.method, head.version, self.rules, peer)
-            record.bot = bot.name
-            ticket = authorise(bot, head.method, head.target, fields, self.rules)
+            bot = self._bot_of(head, fields, peer, own_url, record)
+            ticket = authorise(bot, head.method, target, fields, self.rules)
             self._keep(asked, ticket)
         record.bot = ticket.bot.name
         if fields.kept.keys().isdisjoint(_NEVER_AGAIN):
             head.memo = _Admitted(self, peer, own_id, ticket)
             self.heads.put(head)
         return ticket
+
+    def identify(self, head: RequestHead, peer: Peer, own_url: Callable[[], str], record: Outcome) -> Bot:
+        """Return the bot of a request for no exchange, and note it as `admit` does. Raises Refusal."""
+        fields = self.rules.headers.sort(head.fields)
+        record.request_id = request_id(fields) or record.request_id
+        record.trace_id = trace_id(fields)
+        return self._bot_of(head, fields, peer, own_url, record)
+
+    def _bot_of(
+        self, head: RequestHead, fields: Head, peer: Peer, own_url: Callable[[], str], record: Outcome
+    ) -> Bot:
+        if (exchange := reached_by_proxy(head.method, head.target)) is not None:
+            raise not_a_proxy(head.method, exchange, own_url())
+        bot = authenticate(fields, head.method, head.version, self.rules, peer)
+        record.bot = bot.name
+        return bot
 
     def _recall(self, asked: Asked, head: Head) -> Ticket | None:
         """Return the ticket of a request that is like an earlier one, with its own head.
@@ -190,8 +212,7 @@ class Admission:
             del self._tickets[next(iter(self._tickets))]
 
     def forget(self) -> None:
-        """Forget all heads and tickets: a reload has replaced these rules."""
-        self.heads.clear()
+        """Forget all tickets: a reload has replaced these rules."""
         self._tickets.clear()
 
 
@@ -387,6 +408,8 @@ def _credentials(authorization: str) -> tuple[str | None, bytes]:
 
 def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
     """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
+    if not bot.keys:
+        raise unknown_exchange(bot)
     target = parse_target(raw_target, rules.prefix)
     route = rules.routes.find(method, target.path[len(rules.prefix) :])
     if route.auth is Auth.APP_ONLY:
@@ -397,6 +420,16 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
         raise Refusal("bot_forbidden", _lacks(bot, method, target, route))
     checks = _checks(bot, route, head, rules, trade_if)
     return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
+
+
+def unknown_exchange(bot: Bot) -> Refusal:
+    """Return the refusal of a request that names no exchange for which its bot has a key."""
+    if not bot.exchanges:
+        detail = f"None of the keys of the bot {bot.name} is valid at any exchange."
+    else:
+        names = " or ".join(f"/{name}/" for name in bot.exchanges)
+        detail = f"The path of a request of the bot {bot.name} begins with {names}."
+    return Refusal("unknown_exchange", detail, members={"exchanges": list(bot.exchanges)})
 
 
 def _lacks(bot: Bot, method: str, target: Target, route: Route) -> str:

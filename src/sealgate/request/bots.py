@@ -3,7 +3,10 @@
 import asyncio
 import socket
 import ssl
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any, Final, Self
 
 from sealgate.errors import Refusal
 from sealgate.http.places import Guest, Places
@@ -94,6 +97,12 @@ class BotServer:
         too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
         self.places = Places(min(max_connections, room), too_many)
         self.connections: set[ServerConnection] = set()
+
+    def beside(self, handle: Callable[[Incoming], Awaitable[bool]]) -> Self:
+        """Return one that hands requests to another function, with the same places and connections."""
+        other = copy(self)
+        other._service = replace(self._service, handle=handle)  # noqa: SLF001 - of this class
+        return other
 
     def __call__(self) -> ServerConnection:
         """Return the protocol of a new connection."""

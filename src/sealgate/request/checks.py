@@ -9,7 +9,7 @@ from sealgate.orders.prices import Prices
 from sealgate.orders.validity import begin_validity
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.venues.routes import Auth
 
 log = structlog.get_logger("sealgate.policy")
@@ -24,15 +24,15 @@ _FEWER_PRICES = (
 class OrderChecks:
     """Checks orders against X-Gateway-Valid-Ms and the policy of their bot."""
 
-    def __init__(self, generation: Generation, system: System) -> None:
-        self._generation = generation
+    def __init__(self, backend: Backend, system: System) -> None:
+        self._backend = backend
         self._system = system
 
     async def check(
         self, ticket: Ticket, checks: Checks, body: bytes, since: float, context: RequestContext
     ) -> None:
         """Check an order whose head was read at `since`, and count it as used. Raises Refusal."""
-        live_key, clock = self._generation.exchange.live_keys[ticket.key], self._generation.exchange.clock
+        live_key, clock = self._backend.exchange.live_keys[ticket.key], self._backend.exchange.clock
         # 1. Fix when its X-Gateway-Valid-Ms ends: no wait that follows extends it.
         if checks.valid_ms:
             key = live_key.key
@@ -42,7 +42,7 @@ class OrderChecks:
         if checks.guard is None:
             return
         # 2. Count what an earlier run sent, by the exchange's clock, which the order itself needs as well.
-        policies = self._generation.rules.policies
+        policies = self._backend.rules.policies
         if policies.undated:
             await clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
             policies.date(clock.server_now(), self._system.now())

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
@@ -56,6 +56,7 @@ class RequestContext(Outcome):
         "_stage",
         "_task",
         "breaker",
+        "carrier",
         "ends_at",
         "fence_ms",
         "give_up_at",
@@ -85,6 +86,7 @@ class RequestContext(Outcome):
         self._since = now
         self.ticket: Ticket | None = None
         self.breaker: KeyBreaker | None = None  # of its key; the gateway's own reads have none
+        self.carrier: object = None  # the connections that it may use
         self.validity: Validity | None = None
         self.give_up_at = 0.0  # bounds the waiting
         self.ends_at = 0.0  # bounds everything
@@ -238,29 +240,29 @@ class RequestContext(Outcome):
 
 
 class InFlightRequests:
-    """The requests in flight, each with its carrier: the connections that it may use."""
+    """The requests in flight."""
 
     def __init__(self) -> None:
-        self._carriers: dict[RequestContext, object] = {}
+        self._contexts: set[RequestContext] = set()
         self._idle: list[tuple[object, asyncio.Event]] = []
 
     def __len__(self) -> int:
-        return len(self._carriers)
+        return len(self._contexts)
 
-    def begin(self, context: RequestContext, carrier: object) -> None:
+    def begin(self, context: RequestContext) -> None:
         """Add a request; its `carrier` must stay open until it ends."""
-        self._carriers[context] = carrier
+        self._contexts.add(context)
 
     def end(self, context: RequestContext) -> None:
         """Remove a request."""
-        del self._carriers[context]
+        self._contexts.remove(context)
         for awaited, idle in self._idle:
             if not self._is_busy(awaited):
                 idle.set()
 
     def stop(self, why: Callable[[RequestContext], Refusal | None]) -> int:
         """End the waiting requests for which `why` returns a refusal; return how many."""
-        reasons = [(context, why(context)) for context in self._carriers]
+        reasons = [(context, why(context)) for context in self._contexts]
         return sum(context.stop(reason) for context, reason in reasons if reason is not None)
 
     def stop_signed(self, breaker: object, refusal: Refusal) -> int:
@@ -287,5 +289,6 @@ class InFlightRequests:
             self._idle.remove((carrier, idle))
 
     def _is_busy(self, carrier: object) -> bool:
-        carriers: Iterable[object] = self._carriers.values()
-        return bool(self._carriers) if carrier is None else carrier in carriers
+        if carrier is None:
+            return bool(self._contexts)
+        return any(context.carrier is carrier for context in self._contexts)

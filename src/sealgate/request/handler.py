@@ -18,8 +18,8 @@ from sealgate.orders.outcome import Outcome
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import client_of
 from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
-from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, closing_bytes, problem, write_reply
+from sealgate.request.router import Router
 from sealgate.request.strangers import WrongTokens, origin_of
 
 log = structlog.get_logger("sealgate.handler")
@@ -33,38 +33,41 @@ _MOST = 16  # at once
 class Handler:
     """What a listener hands its requests to; `report` gets everything that ends.
 
-    Each request is carried by what `pipeline` is when it comes; a reload puts another one there.
+    Each request is carried by what `router` is when it comes; a reload puts another one there.
     """
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        router: Router,
         in_flight: InFlightRequests,
         books: Bookkeeping,
         system: System,
         report: Report,
     ) -> None:
-        self.pipeline = pipeline
+        self.router = router
         self._in_flight = in_flight
         self._books = books
         self._system = system
         self._report = report
         self._wrong_tokens = WrongTokens()
 
-    async def handle(self, request: Incoming) -> bool:
-        """Serve one request of a bot, and return whether its connection may stay."""
+    async def handle(self, request: Incoming, listener: str | None = None) -> bool:
+        """Serve one request of a bot, and return whether its connection may stay.
+
+        `listener` is the exchange whose own address was reached, None at the common ones.
+        """
         bot = request.connection
         context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
-        self._in_flight.begin(context, self.pipeline.generation.exchange.upstream)
+        self._in_flight.begin(context)
         try:
-            reply = await self._answer(self.pipeline, request, context)
+            reply = await self._answer(request, listener, context)
             if reply.remainder is None:
                 self._books.ended(context, reply)
             else:
                 context.enter(BOT, self._system.now())
-            return await write_reply(request, reply, context.notes(), is_last=self.pipeline.is_draining)
+            return await write_reply(request, reply, context.notes(), is_last=self.router.is_draining)
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
                 context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
@@ -94,11 +97,12 @@ class Handler:
         self._report(context)
         return closing_bytes(reply, context.notes())
 
-    async def _answer(self, pipeline: Pipeline, request: Incoming, context: RequestContext) -> Reply:
+    async def _answer(self, request: Incoming, listener: str | None, context: RequestContext) -> Reply:
         """Carry the request; turn any refusal or fault into a problem document."""
         delay_s = 0.0
         try:
-            return await pipeline.carry(request, context)
+            pipeline, target = self.router.choose(request, listener, context)
+            return await pipeline.carry(request, target, context)
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head
             delay_s = self._delay_s(request, refusal)

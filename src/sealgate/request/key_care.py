@@ -35,16 +35,19 @@ log = structlog.get_logger("sealgate.keys")
 class KeyCare:
     """Runs as long as its pipeline is the current one.
 
-    `untried` are the aliases of the keys that are still to be tried since the start. It is shared with those
-    that look after the other keys, and with those that come after a reload.
+    `key` is its exchange and its alias. `untried` are those that are still to be tried since the start. It
+    is shared with those that look after the other keys, and with those that come after a reload.
     """
 
-    def __init__(self, pipeline: Deliverer, alias: str, untried: set[str], system: System) -> None:
+    def __init__(
+        self, pipeline: Deliverer, key: tuple[str, str], untried: set[tuple[str, str]], system: System
+    ) -> None:
         self._pipeline = pipeline
-        self._alias = alias
-        self._live_key = pipeline.generation.exchange.live_keys[alias]
+        self._key = key
+        self._alias = alias = key[1]
+        self._live_key = pipeline.backend.exchange.live_keys[alias]
         self._untried = untried
-        venue = pipeline.generation.config.venue
+        venue = pipeline.backend.config.venue
         self._signed_read, self._key_list = venue.signed_read, venue.key_list
         self._system = system
         self._try_at = self._read_at = system.now() + _FIRST_READ_S
@@ -88,17 +91,17 @@ class KeyCare:
 
         One that a reload cuts short is sent by the care that comes next.
         """
-        if self._alias not in self._untried:
+        if self._key not in self._untried:
             return
         if self._live_key.breaker.state.is_unknown and self._signed_read:
             if not self._may_try():
                 return
             await self._try()
-        self._untried.remove(self._alias)
+        self._untried.remove(self._key)
 
     def _may_try(self) -> bool:
         now = self._system.now()
-        if not self._pipeline.generation.exchange.clock.is_good_for(self._live_key.key.recv_window_ms, now):
+        if not self._pipeline.backend.exchange.clock.is_good_for(self._live_key.key.recv_window_ms, now):
             self._try_at = now + _FIRST_READ_S
         return now >= self._try_at and not self._pipeline.is_draining
 
@@ -155,7 +158,7 @@ class KeyCare:
         return answer
 
     def _warn(self, record: KeyRecord) -> None:
-        now = self._pipeline.generation.exchange.clock.server_now()
+        now = self._pipeline.backend.exchange.clock.server_now()
         days = round(record.days_left(now), 1) if record.expires_at is not None else None
         event = _TROUBLES.get(record.state(now))
         if event is not None:

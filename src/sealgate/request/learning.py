@@ -12,7 +12,7 @@ from sealgate.orders.outcome import UpstreamError
 from sealgate.orders.resends import TIMESTAMP
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.request.standing import route_name
 from sealgate.venues.replies import LIMITED, NO_REPLY, Means
 from sealgate.venues.routes import Auth
@@ -29,12 +29,12 @@ _FIREWALL: Final = Means.FIREWALL
 
 
 class Learner:
-    """Lets the parts of one generation learn from attempts."""
+    """Lets the parts of one exchange learn from attempts."""
 
-    def __init__(self, generation: Generation) -> None:
-        self._exchange = generation.exchange
-        self._clock = generation.exchange.clock
-        self._counters = generation.config.venue.limits.counters
+    def __init__(self, backend: Backend) -> None:
+        self._exchange = backend.exchange
+        self._clock = backend.exchange.clock
+        self._counters = backend.config.venue.limits.counters
 
     def learn(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float

@@ -11,7 +11,7 @@ from sealgate.limits.claims import OWN_BOT
 from sealgate.machine.system import System
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.venues.routes import Lane
 
 _SHORTEST_WAIT_S = 10.0
@@ -20,7 +20,7 @@ _SHORTEST_WAIT_S = 10.0
 class Deliverer(Protocol):
     """What sends them: a pipeline, from its wait on."""
 
-    generation: Generation
+    backend: Backend
 
     @property
     def is_draining(self) -> bool:
@@ -35,7 +35,7 @@ async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: Sy
 
     Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
     """
-    config, rules = pipeline.generation.config, pipeline.generation.rules
+    config, rules = pipeline.backend.config, pipeline.backend.rules
     target = parse_target(path, rules.prefix)
     inner = target.path[len(rules.prefix) :]
     method = rules.routes.method_of_read(inner)

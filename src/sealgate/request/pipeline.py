@@ -8,7 +8,10 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.connection import UpstreamConnection
 from sealgate.exchange.exchange import Line
 from sealgate.exchange.failure import Failure
+from sealgate.http.head_memory import HeadMemory
+from sealgate.http.parser import RequestHead
 from sealgate.http.server import Incoming
+from sealgate.keys.bot import Bot
 from sealgate.limits.scheduler import Permit, Shared
 from sealgate.machine.system import System
 from sealgate.orders.resends import TIMESTAMP, Again, GiveUp, after_failure, after_reply
@@ -17,7 +20,7 @@ from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import read_body, whole_body
 from sealgate.request.checks import OrderChecks, learn_prices
 from sealgate.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.request.halting import Halting
 from sealgate.request.learning import Learner
 from sealgate.request.replies import Reply, passed_on
@@ -30,25 +33,32 @@ _SESSION: Final = Auth.SESSION  # looked up once, as in context.py
 
 
 class Pipeline:
-    """Carries the requests of one generation."""
+    """Carries the requests to one exchange, as one configuration has it."""
 
-    def __init__(self, generation: Generation, books: Bookkeeping, halting: Halting, system: System) -> None:
-        self.generation = generation
-        self._exchange = generation.exchange
+    def __init__(
+        self,
+        backend: Backend,
+        books: Bookkeeping,
+        halting: Halting,
+        system: System,
+        heads: HeadMemory[RequestHead] | None = None,
+    ) -> None:
+        self.backend = backend
+        self._exchange = backend.exchange
         # Looked up once: pydantic's models define `__getattr__`, which makes each look-up dear.
-        self._max_wait_s = generation.config.limits.max_wait
-        self._total_timeout_s = generation.config.upstream.total_timeout
-        self._replay = generation.config.limits.replay_429
+        self._max_wait_s = backend.config.limits.max_wait
+        self._total_timeout_s = backend.config.upstream.total_timeout
+        self._replay = backend.config.limits.replay_429
         self._books = books
         self._halting = halting
         self._system = system
-        self._admission = Admission(generation.rules)
-        self._standing = Standing(generation, halting)
-        self._learner = Learner(generation)
-        self._order_checks = OrderChecks(generation, system)
+        self._name = backend.config.name
+        self._admission = Admission(backend.rules, heads)
+        self._standing = Standing(backend, halting)
+        self._learner = Learner(backend)
+        self._order_checks = OrderChecks(backend, system)
         self._shared_reads = SharedReads()
-        self._sender = Sender(generation, books, self._standing, self._shared_reads, system)
-        self.heads = self._admission.heads  # of requests that were admitted
+        self._sender = Sender(backend, books, self._standing, self._shared_reads, system)
 
     @property
     def is_draining(self) -> bool:
@@ -56,19 +66,27 @@ class Pipeline:
         return self._halting.is_draining
 
     def retire(self) -> None:
-        """Forget heads, tickets and shared reads, which hold tokens: a reload has replaced this pipeline."""
+        """Forget tickets and shared reads, which hold tokens: a reload has replaced this pipeline."""
         self._admission.forget()
         self._shared_reads.clear()
 
-    async def carry(self, request: Incoming, context: RequestContext) -> Reply:
+    def identify(self, request: Incoming, context: RequestContext) -> Bot:
+        """Return the bot of a request that names no exchange. Raises Refusal."""
+        bot = request.connection
+        return self._admission.identify(request.head, bot.peer, bot.own_url, context)
+
+    async def carry(self, request: Incoming, target: str, context: RequestContext) -> Reply:
         """Admit, read, recall, check, deliver (wait, connect, stamp, record, sign, send, learn), reply.
+
+        `target` is what the exchange gets of the head's, without its name before it.
 
         The stamp comes after every wait, the one for a connection included. Only the journal is waited for
         behind it, as it records the fence; where that takes long, the request is stamped and recorded again.
         """
         # 1. Who asks, and for what?
+        context.exchange, context.carrier = self._name, self._exchange.upstream
         bot = request.connection
-        ticket = self._admission.admit(request.head, bot.peer, bot.own_url, context)
+        ticket = self._admission.admit(request.head, target, bot.peer, bot.own_url, context)
         live_key = self._exchange.live_keys[ticket.key]
         if ticket.route.auth is _SESSION and live_key.key.session is None:
             raise Refusal("bot_forbidden", f"The key has no session token: set keys.{ticket.key}.session.")
@@ -76,7 +94,7 @@ class Pipeline:
         context.admitted(ticket, self._max_wait_s, self._total_timeout_s)
         # 2. The body.
         if request.body.is_whole:
-            body = whole_body(request, self.generation.rules.max_body)
+            body = whole_body(request, self.backend.rules.max_body)
         else:
             body = await self._read(ticket, request, context)
         if body and ticket.route.is_bodiless:
@@ -100,8 +118,8 @@ class Pipeline:
         context.enter(BOT, self._system.now())
         body = await read_body(
             request,
-            self.generation.rules.max_body,
-            self.generation.config.listen.body_timeout,
+            self.backend.rules.max_body,
+            self.backend.rules.body_timeout_s,
             expects_continue=b"expect" in ticket.head.kept,
         )
         context.enter(OWN, self._system.now())

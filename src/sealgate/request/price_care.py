@@ -19,12 +19,12 @@ class PriceCare:
     """Runs as long as its pipeline is the current one. `prices` are those of its exchange."""
 
     def __init__(self, pipeline: Deliverer, prices: Prices, system: System) -> None:
-        generation = pipeline.generation
+        backend = pipeline.backend
         self._pipeline = pipeline
         self._prices = prices
-        policies = (guard.policy for guard in generation.rules.guards.values())
+        policies = (guard.policy for guard in backend.rules.guards.values())
         named = (policy.named_symbols for policy in policies if policy.max_notional is not None)
-        self._reads = PriceReads(generation.config.venue.price_reads, frozenset().union(*named))
+        self._reads = PriceReads(backend.config.venue.price_reads, frozenset().union(*named))
         self._system = system
 
     async def run(self) -> None:
@@ -40,12 +40,12 @@ class PriceCare:
 
     def _key_in_use(self) -> str | None:
         """Return the first key that is not disabled: only `KeyCare` tries one that is."""
-        keys = self._pipeline.generation.exchange.live_keys
+        keys = self._pipeline.backend.exchange.live_keys
         return next((alias for alias, key in keys.items() if key.breaker.state.fault is None), None)
 
     async def _read(self, target: str, alias: str) -> None:
         path = target.partition("?")[0]
-        rules = self._pipeline.generation.rules
+        rules = self._pipeline.backend.rules
         route = rules.routes.find("GET", path[len(rules.prefix) :])
         try:
             answer = await ask(self._pipeline, alias, target, Lane.READ, self._system)

@@ -79,6 +79,7 @@ def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
         "timestamp": datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds"),
         "reason": refusal.slug,
         "request_id": request_id,
+        **refusal.members,
     }
     fields = [
         (b"Content-Type", b"application/problem+json"),

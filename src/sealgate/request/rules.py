@@ -1,17 +1,18 @@
 """From the configuration to the rules by which requests are admitted."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import structlog
 
-from sealgate.config import Config
+from sealgate.config import Config, ExchangeConfig
 from sealgate.http.headers import HeaderRules
 from sealgate.http.target import Target
 from sealgate.keys.bot import Bot
 from sealgate.keys.parts import Roster
 from sealgate.machine.findings import Finding, Level, ok, warn
-from sealgate.orders.policy import Guard, Policy, PolicyMemory, is_judged, words
+from sealgate.orders.policy import Policy, PolicyMemory, is_judged, words
 from sealgate.request.admission import Rules
+from sealgate.request.generation import Generation
 from sealgate.venues.outward import leads_out
 from sealgate.venues.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
 
@@ -21,31 +22,48 @@ _LOCAL_MAY = frozenset({Permission.READ, Permission.TRADE})
 _UNNAMED = "all trading routes that the venue's file does not name"
 
 
-def build_rules(config: Config, roster: Roster, memory: PolicyMemory | None = None) -> Rules:
-    """Return what admission goes by; `memory` is what an earlier configuration's policies have used."""
-    memory, exchange = memory or PolicyMemory(), str(config.base_url)
-    guards = {bot: memory.guard(bot, policy, exchange) for bot, policy in policies(config).items()}
+def build_rules(
+    config: Config, exchange: ExchangeConfig, roster: Roster, memory: PolicyMemory | None = None
+) -> Rules:
+    """Return what admission to an exchange goes by; `memory` is what earlier policies have used."""
+    memory, place = memory or PolicyMemory(), str(exchange.base_url)
+    guards = {bot: memory.guard(bot, policy, place) for bot, policy in policies(config).items()}
     measures = any(guard.policy.max_notional is not None for guard in guards.values())
+    bots = bots_at(config, exchange)
     return Rules(
         policies=memory,
         guards=guards,
-        prices=memory.prices[exchange] if measures else None,
-        prefix=config.upstream.prefix,
+        prices=memory.prices[place] if measures else None,
+        prefix=exchange.upstream.prefix,
         hosts=frozenset(config.listen.hosts),
-        bots=roster.tokens,
-        users=roster.users,
-        named=roster.named,
+        bots={digest: bots[name] for digest, name in roster.tokens.items()},
+        users={uid: bots[name] for uid, name in roster.users.items()},
+        named=bots,
         local_users=roster.local_users,
-        local=None if config.bots else Bot("local", tuple(config.keys), _LOCAL_MAY),
-        routes=route_table(config),
+        local=None
+        if config.bots
+        else Bot("local", tuple(exchange.keys), _LOCAL_MAY, 1.0, tuple(config.served)),
+        routes=route_table(exchange),
         headers=HeaderRules(
-            config.venue.own_headers, reads_replies=measures or config.venue.replies.looks_into_done
+            exchange.venue.own_headers, reads_replies=measures or exchange.venue.replies.looks_into_done
         ),
         max_body=config.listen.max_body,
+        body_timeout_s=config.listen.body_timeout,
     )
 
 
-def route_table(config: Config) -> RouteTable:
+def bots_at(config: Config, exchange: ExchangeConfig) -> dict[str, Bot]:
+    """Return all bots by name, each with the keys that it has at an exchange."""
+    bots: dict[str, Bot] = {}
+    for name, settings in config.bots.items():
+        aliases = config.keys_of(name)
+        keys = tuple(alias for alias in aliases if alias in exchange.keys)
+        where = tuple(one.name for one in config.served.values() if not one.keys.keys().isdisjoint(aliases))
+        bots[name] = Bot(name, keys, frozenset(map(Permission, settings.may)), settings.weight, where)
+    return bots
+
+
+def route_table(config: ExchangeConfig) -> RouteTable:
     """Return the routes of the venue's file, with those of the configuration."""
     custom = [
         CustomRoute(
@@ -70,7 +88,7 @@ def policies(config: Config) -> dict[str, Policy]:
     }
 
 
-def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
+def _judged_routes(config: ExchangeConfig) -> Iterator[tuple[str, Route]]:
     """Yield each route of the venue's file of which a policy speaks, and its name.
 
     Left out are rows about no order: those that only take a call out of what needs `keys` by its words, and
@@ -87,20 +105,22 @@ def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
                 yield f"{method} {prefix}{row.template}", route
 
 
-def _price_routes(config: Config) -> Iterator[str]:
+def _price_routes(config: ExchangeConfig) -> Iterator[str]:
     """Yield the reads whose replies have the prices that `max_notional` needs."""
     for row in config.venue.routes:
         if row.prices:
             yield f"{row.method} {config.upstream.prefix}{row.template}"
 
 
-def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, Finding]:
+def look_at_policy(
+    config: ExchangeConfig, bot: str, may_send: frozenset[Permission], policy: Policy
+) -> tuple[Finding, Finding]:
     """Return what a bot may order at this venue, and which routes its policy closes."""
     area, may, file = f"bots.{bot}.policy", f"{bot} {words(policy)}", f"the file of {config.venue.name}"
     can, closes = ("would", "would close") if policy.observe else ("can", "closes")
     own_file = "in a venue file of your own"
-    granted = config.bots[bot].may  # what that refuses, the policy closes to nobody
-    routes = [(name, route) for name, route in _judged_routes(config) if route.needs in granted]
+    # What its `may` refuses, the policy closes to nobody.
+    routes = [(name, route) for name, route in _judged_routes(config) if route.needs in may_send]
     lacking = {policy.lacks(route.order) for _, route in routes if route.order is not None}
     if None not in lacking:
         rules = " and ".join(sorted(filter(None, lacking)))
@@ -125,15 +145,16 @@ def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, F
     return orders, warn(area, text, fix) if closed else ok(area, text)
 
 
-def log_policies(config: Config, guards: Mapping[str, Guard]) -> None:
+def log_policies(generation: Generation) -> None:
     """Say in the log what each bot may order, and which routes its policy closes."""
     write = {Level.OK: log.info, Level.WARN: log.warning, Level.FAIL: log.error}
-    for bot, guard in guards.items():
-        found = look_at_policy(config, bot, guard.policy)
-        for event, one in zip(("policy", "policy_closes_routes"), found, strict=True):
-            write[one.level](event, bot=bot, policy=one.text, fix=one.fix or None)
+    for backend in generation.backends.values():
+        for bot, guard in backend.rules.guards.items():
+            found = look_at_policy(backend.config, bot, backend.rules.named[bot].may, guard.policy)
+            for event, one in zip(("policy", "policy_closes_routes"), found, strict=True):
+                write[one.level](event, bot=bot, policy=one.text, fix=one.fix or None)
 
 
-def method_of_read(config: Config, target: Target) -> str:
+def method_of_read(config: ExchangeConfig, target: Target) -> str:
     """Return how a command asks for a read."""
     return route_table(config).method_of_read(target.path.removeprefix(config.upstream.prefix))

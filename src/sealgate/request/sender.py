@@ -16,7 +16,7 @@ from sealgate.machine.system import System
 from sealgate.request.admission import Ticket
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
 from sealgate.venues.own_parameters import body_type
@@ -31,18 +31,18 @@ _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the cl
 
 
 class Sender:
-    """Sends the attempts of one generation, each once."""
+    """Sends the attempts at one exchange, each once."""
 
     def __init__(
         self,
-        generation: Generation,
+        backend: Backend,
         books: Bookkeeping,
         standing: Standing,
         shared_reads: SharedReads,
         system: System,
     ) -> None:
-        self._exchange = generation.exchange
-        self._total_timeout_s = generation.config.upstream.total_timeout
+        self._exchange = backend.exchange
+        self._total_timeout_s = backend.config.upstream.total_timeout
         self._books = books
         self._standing = standing
         self._shared_reads = shared_reads

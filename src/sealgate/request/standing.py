@@ -6,7 +6,7 @@ from sealgate.errors import Refusal
 from sealgate.orders.halts import is_stoppable
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.request.halting import Halting
 from sealgate.venues.routes import Auth
 
@@ -14,10 +14,10 @@ _SIGNED: Final = Auth.SIGNED
 
 
 class Standing:
-    """Whether requests of one generation may be sent at this moment."""
+    """Whether requests to one exchange may be sent at this moment."""
 
-    def __init__(self, generation: Generation, halting: Halting) -> None:
-        self._exchange = generation.exchange
+    def __init__(self, backend: Backend, halting: Halting) -> None:
+        self._exchange = backend.exchange
         self._halting = halting
 
     def check_new(self, ticket: Ticket) -> None:

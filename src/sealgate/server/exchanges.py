@@ -1,36 +1,64 @@
 """From the configuration to an exchange, which takes over what has not changed of the former one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sealgate.config import Config
+from sealgate.config import ExchangeConfig
 from sealgate.exchange.clock_keeper import ClockKeeper, TimeSource
 from sealgate.exchange.destination import Destination, destination_of
 from sealgate.exchange.exchange import Exchange, LiveKey
 from sealgate.exchange.kept_clock import ClockNeeds, KeptClock
 from sealgate.exchange.pool import Upstream
 from sealgate.exchange.stamps import Nonces, Stamps
+from sealgate.keys.key import SigningKey
 from sealgate.keys.key_breaker import KeyBreaker, Stop
-from sealgate.keys.parts import Parts
+from sealgate.keys.parts import ExchangeParts
 from sealgate.limits.firewall import Firewall
 from sealgate.limits.pacer import Pacer, PacerSettings
 from sealgate.limits.scheduler import Gates, RateScheduler
 from sealgate.machine import process as machine
 from sealgate.machine.process import StartError
 from sealgate.machine.system import System
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend
 from sealgate.server.memory import nonces_place, subject
 from sealgate.venues.venue import Scope
 
 
+class KeyMaker:
+    """Makes the keys in use of a generation. `stop` ends the requests of a key that its exchange refuses.
+
+    Stamps and nonces stay what they are over a reload, whatever a key's alias and secret are. Exchanges of
+    one address share those of an API key: they are one to the exchange's counting.
+    """
+
+    def __init__(self, former: Iterable[Backend], system: System, stop: Stop) -> None:
+        self.system = system
+        self._stop = stop
+        self._marks = {
+            live_key.nonces.place: (live_key.stamps, live_key.nonces)
+            for backend in former
+            for live_key in backend.exchange.live_keys.values()
+        }
+
+    def make(self, config: ExchangeConfig, key: SigningKey, scheduler: RateScheduler) -> LiveKey:
+        """Return a key in use."""
+        place = nonces_place(config, key.alias)
+        if place not in self._marks:
+            self._marks[place] = Stamps(), Nonces(config.venue.signing.nonce, self.system.unique, place)
+        stamps, nonces = self._marks[place]
+        breaker = KeyBreaker(key.alias, self._stop, self.system)
+        serial = place if config.venue.signing.nonces_rise else ""
+        return LiveKey(key, scheduler, stamps, nonces, breaker, serial)
+
+
 def build_exchange(
-    config: Config, parts: Parts, system: System, stop: Stop, former: Generation | None = None
+    config: ExchangeConfig, parts: ExchangeParts, key_maker: KeyMaker, former: Backend | None = None
 ) -> Exchange:
     """Make an exchange inside a running loop; it takes over what has not changed of the former one.
 
-    `stop` ends the requests of a key that the exchange refuses. Raises StartError if limits are to be shared
-    and the packages for that are not installed.
+    Raises StartError if limits are to be shared and the packages for that are not installed.
     """
+    system = key_maker.system
     old = None if former is None else former.exchange
     destination = destination_of(config, parts.ca_digest)
     # 1. Connections, and what is known of a firewall on the way, belong to the destination.
@@ -38,7 +66,7 @@ def build_exchange(
     upstream = old.upstream if old is not None and is_same else Upstream(destination)
     firewall = old.gates.firewall if old is not None and is_same else Firewall()
     # 2. Limits belong to whom the exchange counts together.
-    live_keys = _live_keys(config, parts, system, stop, former)
+    live_keys = _live_keys(config, parts, key_maker, former)
     of_keys = frozenset(live_key.scheduler for live_key in live_keys.values())
     gates = Gates(of_keys, _open_scheduler(config, live_keys, system, former), firewall)
     # 3. The clock belongs to what it asks. One that is taken over keeps its gates until the swap.
@@ -55,46 +83,39 @@ def build_exchange(
 
 
 def _live_keys(
-    config: Config, parts: Parts, system: System, stop: Stop, former: Generation | None
+    config: ExchangeConfig, parts: ExchangeParts, key_maker: KeyMaker, former: Backend | None
 ) -> dict[str, LiveKey]:
     """Return the keys in use. The venue says which keys its limit counts together.
 
-    Schedulers, stamps and nonces stay what they are over a reload, whatever a key's alias and secret are.
+    Schedulers stay what they are over a reload, whatever a key's alias and secret are.
     """
     schedulers: dict[str, RateScheduler] = {}
-    marks: dict[str, tuple[Stamps, Nonces]] = {}
     if former is not None:
         for alias, live_key in former.exchange.live_keys.items():
             schedulers[subject(former.config, alias)] = live_key.scheduler
-            marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
-    signing = config.venue.signing
     live_keys: dict[str, LiveKey] = {}
     for alias, key in parts.keys.items():
-        name, make = subject(config, alias), _maker(config, parts, alias, system)
+        name = subject(config, alias)
         if name not in schedulers:
-            schedulers[name] = make()
-        place = nonces_place(config, alias)
-        stamps, nonces = marks.setdefault(place, (Stamps(), Nonces(signing.nonce, system.unique, place)))
-        breaker = KeyBreaker(alias, stop, system)
-        serial = place if signing.nonces_rise else ""
-        live_keys[alias] = LiveKey(key, schedulers[name], stamps, nonces, breaker, serial)
+            schedulers[name] = _scheduler(config, parts, alias, key_maker.system)
+        live_keys[alias] = key_maker.make(config, key, schedulers[name])
     return live_keys
 
 
-def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable[[], RateScheduler]:
-    """Return a function that makes a key's scheduler, for this gateway alone or for a cluster."""
+def _scheduler(config: ExchangeConfig, parts: ExchangeParts, alias: str, system: System) -> RateScheduler:
+    """Make a key's scheduler, for this gateway alone or for a cluster."""
     settings, url = pacing_of(config), parts.redis
     if url is None:
-        return lambda: RateScheduler(Pacer(settings, system.chance), system)
+        return RateScheduler(Pacer(settings, system.chance), system)
     if not machine.has_redis():
         raise StartError(f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out")
     from sealgate.cluster.redis_group import shared_scheduler  # noqa: PLC0415 - redis is an extra
 
-    return lambda: shared_scheduler(alias, subject(config, alias), url, settings, system)
+    return shared_scheduler(alias, subject(config, alias), url, settings, system)
 
 
 def _open_scheduler(
-    config: Config, live_keys: Mapping[str, LiveKey], system: System, former: Generation | None
+    config: ExchangeConfig, live_keys: Mapping[str, LiveKey], system: System, former: Backend | None
 ) -> RateScheduler:
     """Return the scheduler of requests without a key.
 
@@ -113,12 +134,14 @@ def _open_scheduler(
     return RateScheduler(Pacer(pacing_of(config), system.chance), system)
 
 
-def pacing_of(config: Config) -> PacerSettings:
+def pacing_of(config: ExchangeConfig) -> PacerSettings:
     """Return the settings of a key's scheduler."""
     return PacerSettings(config.limits.queue, config.limits.known, config.limits.headers)
 
 
-def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
+def _clock_settings(
+    config: ExchangeConfig, orders: Destination
+) -> tuple[ClockNeeds, TimeSource, Destination]:
     """Return the settings of a clock; `orders` is the destination of requests."""
     recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
     needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)

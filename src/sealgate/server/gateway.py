@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +13,7 @@ import structlog
 from sealgate import __version__
 from sealgate.config import Address, Config
 from sealgate.config.load import addresses_of
+from sealgate.exchange.exchange import Exchange
 from sealgate.http.server import Service
 from sealgate.machine.nearest import nearest
 from sealgate.machine.process import Memory, room_for_bots
@@ -23,8 +25,7 @@ from sealgate.request.bots import BotServer, peer_of
 from sealgate.request.generation import Generation
 from sealgate.request.halting import Halted
 from sealgate.request.handler import Handler, Reader, Reporter
-from sealgate.request.pipeline import Pipeline
-from sealgate.server.opening import Listeners, open_listeners
+from sealgate.server.opening import Listeners, exchange_addresses
 from sealgate.server.reload import Reloader, ReloadError
 from sealgate.server.services import Services, build_services
 
@@ -64,14 +65,14 @@ class Gateway:
         return self.services.books
 
     @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline of new requests."""
-        return self.handler.pipeline
-
-    @property
     def generation(self) -> Generation:
         """The generation in use."""
-        return self.pipeline.generation
+        return self.handler.router.generation
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether it shuts down."""
+        return self.services.halting.is_draining
 
     @property
     def config(self) -> Config:
@@ -82,43 +83,47 @@ class Gateway:
         """Return the state of everything at this moment."""
         return Status(
             version=__version__,
-            base_url=str(self.config.base_url),
+            base_url=self.config.exchange_urls,
             uptime_s=self.system.now() - self.started,
             not_ready=self._not_ready(),
-            is_draining=self.pipeline.is_draining,
+            is_draining=self.is_draining,
             inflight=self.handler.inflight,
             connections=len(self.server.connections),
-            clock=self.generation.exchange.clock.status(),
+            clock=next(iter(self.generation.backends.values())).exchange.clock.status(),
             journal=self.books.status,
             keys=self._keys(),
             halts=halt_status(self.services.halting.halts),
             reloads=dict(self.reloader.results),
             addresses=addresses_of(self.config.listen, self.config.admin),
             callback_errors=self.services.background.callback_errors,
-            policies=policy_status(self.generation.rules.guards),
-            tls_cert_expires_at=tls.expires_at if (tls := self.listeners.tls) is not None else None,
+            policies=tuple(
+                status
+                for backend in self.generation.backends.values()
+                for status in policy_status(backend.rules.guards)
+            ),
+            tls_cert_expires_at=self.listeners.certificate_expires_at,
         )
 
     def _keys(self) -> tuple[KeyStatus, ...]:
         return tuple(
             key_status(alias, live_key.scheduler.status(), live_key.breaker.state, live_key.breaker.record)
-            for alias, live_key in self.generation.exchange.live_keys.items()
+            for backend in self.generation.backends.values()
+            for alias, live_key in backend.exchange.live_keys.items()
         )
 
     def _not_ready(self) -> tuple[str, ...]:
-        reasons = []
-        if self.pipeline.is_draining:
-            reasons.append("shutting down")
-        if (clock := self.generation.exchange.clock.not_ready) is not None:
-            reasons.append(clock)
+        """Return why no request can pass. One exchange that is ready is enough."""
+        if self.is_draining:
+            return ("shutting down",)
+        reasons: list[str] = []
         if (journal := self.books.status).is_refusing:
             reasons.append(f"the journal cannot be written: {journal.trouble}")
-        faults = {
-            alias: live_key.breaker.state.fault
-            for alias, live_key in self.generation.exchange.live_keys.items()
-        }
-        if all(faults.values()):
-            reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
+        each = [
+            (backend.config, _not_ready(backend.exchange)) for backend in self.generation.backends.values()
+        ]
+        if all(faults for _, faults in each):
+            for config, faults in each:
+                reasons += [f"{config.name}: {fault}" if config.at else fault for fault in faults]
         return tuple(reasons)
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
@@ -129,22 +134,30 @@ class Gateway:
         """Lift the halts of a scope, and use its keys again at once if the exchange refused them."""
         keys = tuple(
             alias
-            for alias, live_key in self.generation.exchange.live_keys.items()
+            for backend in self.generation.backends.values()
+            for alias, live_key in backend.exchange.live_keys.items()
             if scope.covers(Scope(scope.bot, alias)) and live_key.breaker.enable()
         )
         return replace(await self.services.halting.resume(scope, origin), keys=keys)
 
     async def wait_until_ready(self, seconds: float) -> None:
-        """Wait until requests can be signed. Raises Refusal `clock_unsynced` if that takes too long."""
-        await self.generation.exchange.clock.wait_until_ready(self.system.now() + seconds)
+        """Wait until requests can be signed for every exchange.
+
+        Raises Refusal `clock_unsynced` if that takes too long.
+        """
+        until = self.system.now() + seconds
+        for backend in self.generation.backends.values():
+            await backend.exchange.clock.wait_until_ready(until)
 
     async def drain(self) -> None:
         """Stop accepting connections, serve for the grace period, answer the requests in flight, close."""
         self.services.halting.is_draining = True
         self.listeners.close()
         await self.server.wait_until_empty(self.config.listen.drain)
-        config = self.generation.config
-        await self.services.in_flight.wait_until_idle(config.limits.max_wait + config.upstream.total_timeout)
+        longest_s = max(
+            one.limits.max_wait + one.upstream.total_timeout for one in self.config.served.values()
+        )
+        await self.services.in_flight.wait_until_idle(longest_s)
         await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
@@ -166,37 +179,54 @@ async def running_gateway(
     environ = os.environ if environ is None else environ
     system = system or System()
     async with contextlib.AsyncExitStack() as ends:
-        services, pipeline = build_services(config, environ, system, ends)
+        services, router = build_services(config, environ, system, ends)
         reporter = Reporter(readers)
-        handler = Handler(pipeline, services.in_flight, services.books, system, reporter.report)
-        ends.push_async_callback(_close_upstream, handler)
-        reloader = Reloader(services, handler, load or (lambda: config))
+        handler = Handler(router, services.in_flight, services.books, system, reporter.report)
+        ends.push_async_callback(_close_upstreams, handler)
         service = Service(
             handler.handle,
             handler.refuse_malformed,
             config.listen.head_timeout,
-            memory=lambda: handler.pipeline.heads,
+            memory=lambda: handler.router.heads,
             identify=peer_of,
             now=system.now,
         )
         wanted = config.listen.max_connections
-        server = BotServer(
-            service, wanted, room_for_bots(wanted, pipeline.generation.exchange.upstream.most_connections)
-        )
+        upstreams = [backend.exchange.upstream for backend in router.generation.backends.values()]
+        room = room_for_bots(wanted, sum(upstream.most_connections for upstream in upstreams))
+        server = BotServer(service, wanted, room)
+
+        def server_of(exchange: str | None) -> BotServer:
+            return server if exchange is None else server.beside(partial(handler.handle, listener=exchange))
+
+        listeners = Listeners(config.listen, server_of, system)
+        reloader = Reloader(services, handler, listeners, load or (lambda: config))
         ends.push_async_callback(services.background.stop)
-        services.background.follow(services.work(pipeline))
+        services.background.follow(services.work(router))
         services.background.finish(services.background.keep_up(reloader, reloader.watch))
         memory = Memory(lambda: len(server.connections), system)
         services.background.finish(services.background.keep_up(memory, memory.keep_small))
-        listeners = await open_listeners(server, config.listen, system)
+        await listeners.open(exchange_addresses(config))
         gateway = Gateway(listeners, system.now(), services, handler, reloader, reporter, server)
         ends.push_async_callback(gateway.drain)
         yield gateway
 
 
-async def _close_upstream(handler: Handler) -> None:
+async def _close_upstreams(handler: Handler) -> None:
     """Close the connections in use by then: a reload may have replaced the first ones."""
-    await handler.pipeline.generation.exchange.upstream.close()
+    for backend in handler.router.generation.backends.values():
+        await backend.exchange.upstream.close()
+
+
+def _not_ready(exchange: Exchange) -> tuple[str, ...]:
+    """Return why an exchange's requests cannot pass."""
+    reasons = []
+    if (clock := exchange.clock.not_ready) is not None:
+        reasons.append(clock)
+    faults = {alias: live_key.breaker.state.fault for alias, live_key in exchange.live_keys.items()}
+    if all(faults.values()):
+        reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
+    return tuple(reasons)
 
 
 Said = tuple[int, dict[str, Any]]
@@ -219,7 +249,7 @@ class Controls:
             warnings = await self._gateway.reloader.reload(f"{origin.who}, by the admin socket")
         except ReloadError as error:
             return HTTPStatus.CONFLICT, {"error": str(error)}
-        return HTTPStatus.OK, {"warnings": list(warnings), "base_url": str(self._gateway.config.base_url)}
+        return HTTPStatus.OK, {"warnings": list(warnings), "base_url": self._gateway.config.exchange_urls}
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Stop the orders of a scope."""
@@ -247,7 +277,7 @@ class Controls:
             "keys": list(halted.keys),
             "survives_restart": halted.forgotten_because is None,
             "forgotten_because": halted.forgotten_because,
-            "base_url": str(self._gateway.config.base_url),
+            "base_url": self._gateway.config.exchange_urls,
         }
 
 

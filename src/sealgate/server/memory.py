@@ -5,7 +5,7 @@ That is orders, keyed replies, halts, learned limits, prices, and which nonces m
 
 from collections.abc import Mapping
 
-from sealgate.config import Config
+from sealgate.config import Config, ExchangeConfig
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.limits.snapshots import Snapshot
 from sealgate.machine.system import System
@@ -47,7 +47,7 @@ def build_keeper(journal: Journal | None, generation: Generation, system: System
     """Let limits and prices start from what the journal has of them."""
     if journal is None:
         return None
-    keeper = LearnedKeeper(journal, generation.rules.policies.prices, system)
+    keeper = LearnedKeeper(journal, generation.policies.prices, system)
     followed = subjects(generation)
     restore(followed, keeper.recall(followed))
     keeper.follow(followed)
@@ -63,28 +63,31 @@ def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Snapshot
 
 def subjects(generation: Generation) -> dict[str, RateScheduler]:
     """Return where what is to be remembered is learned."""
-    of_open = {f"{generation.config.base_url} without a key": generation.exchange.gates.of_open}
-    of_keys = {
-        subject(generation.config, alias): live_key.scheduler
-        for alias, live_key in generation.exchange.live_keys.items()
-    }
-    return (
-        of_keys
-        if generation.exchange.gates.of_open in generation.exchange.gates.of_keys
-        else {**of_keys, **of_open}
-    )
+    found: dict[str, RateScheduler] = {}
+    for backend in generation.backends.values():
+        gates = backend.exchange.gates
+        for alias, live_key in backend.exchange.live_keys.items():
+            found[subject(backend.config, alias)] = live_key.scheduler
+        if gates.of_open not in gates.of_keys:
+            found[f"{_place(backend.config)} without a key"] = gates.of_open
+    return found
 
 
-def subject(config: Config, alias: str) -> str:
+def subject(config: ExchangeConfig, alias: str) -> str:
     """Return what a limit is remembered by: the exchange, and whom it counts together."""
     scope, key = config.venue.limits.scope, config.keys[alias]
     if scope is Scope.ADDRESS:
-        return str(config.base_url)
+        return _place(config)
     if scope is Scope.ACCOUNT and key.account is not None:
-        return f"{config.base_url} account {key.account}"
-    return f"{config.base_url} {key.api_key}"
+        return f"{_place(config)} account {key.account}"
+    return f"{_place(config)} {key.api_key}"
 
 
-def nonces_place(config: Config, alias: str) -> str:
-    """Return what a key's nonces are remembered by: the exchange, the API key, and what they count."""
+def _place(config: ExchangeConfig) -> str:
+    """Name an exchange: two of one address have limits of their own."""
+    return " ".join((*map(str, config.at[1:]), str(config.base_url)))
+
+
+def nonces_place(config: ExchangeConfig, alias: str) -> str:
+    """Return what a key's nonces are remembered by: the address, the API key, and what they count."""
     return f"{config.base_url} {config.keys[alias].api_key} {config.venue.signing.nonce}"

@@ -9,29 +9,34 @@ leaves everything as it is.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable
 
 import structlog
+from pydantic import BaseModel
 
 from sealgate.config import Config, ConfigError, check_whole
 from sealgate.config.venues import is_scheme_open
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.exchange import LiveKey
+from sealgate.exchange.pool import Upstream
 from sealgate.http.target import Target
 from sealgate.keys.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.keys.key_records import find_record
 from sealgate.keys.parts import read_parts
 from sealgate.keys.sources import SecretError
 from sealgate.keys.watch import SecretWatch
+from sealgate.machine.process import StartError
 from sealgate.machine.system import System
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend, Generation
 from sealgate.request.handler import Handler
 from sealgate.request.own_reads import Deliverer, ask
 from sealgate.request.pipeline import Pipeline
+from sealgate.request.router import Router
 from sealgate.request.rules import log_policies
 from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, subjects
+from sealgate.server.opening import Bound, Listeners, exchange_addresses
 from sealgate.server.services import Services, build_generation
 from sealgate.venues.routes import Lane
 
@@ -49,30 +54,39 @@ log = structlog.get_logger("sealgate.reload")
 
 def with_fixed(config: Config, running: Config) -> Config:
     """Return the new configuration with those settings as they run."""
-    tables = {name: _kept(name, config, running) for name in _FIXED_TABLES}
-    return config.model_copy(update=tables)
+    tables = {name: _kept(name, getattr(config, name), getattr(running, name)) for name in _FIXED_TABLES}
+    exchanges = {
+        name: exchange.model_copy(update={"limits": _kept("limits", exchange.limits, old.limits)})
+        if (old := running.exchanges.get(name)) is not None
+        else exchange
+        for name, exchange in config.exchanges.items()
+    }
+    return config.with_tables(**tables, exchanges=exchanges)
 
 
 def waiting_for_restart(config: Config, running: Config) -> tuple[str, ...]:
     """Return the names of settings that have changed, and take effect only after a restart."""
-    return tuple(f"{table}.{name}" for table, name in _differences(config, running))
+    pairs = [(name, name, getattr(config, name), getattr(running, name)) for name in _FIXED_TABLES]
+    pairs += [
+        ("limits", f"exchanges.{name}.limits", exchange.limits, running.exchanges[name].limits)
+        for name, exchange in config.exchanges.items()
+        if name in running.exchanges
+    ]
+    return tuple(
+        f"{where}.{name}"
+        for table, where, new, old in pairs
+        for name in _fixed_names(table, new)
+        if getattr(new, name) != getattr(old, name)
+    )
 
 
-def _kept(table: str, config: Config, running: Config) -> object:
-    differing = {name: getattr(getattr(running, table), name) for name in _fixed_names(table, config)}
-    return getattr(config, table).model_copy(update=differing)
+def _kept(table: str, new: BaseModel, running: BaseModel) -> BaseModel:
+    return new.model_copy(update={name: getattr(running, name) for name in _fixed_names(table, new)})
 
 
-def _differences(config: Config, running: Config) -> Iterator[tuple[str, str]]:
-    for table in _FIXED_TABLES:
-        for name in _fixed_names(table, config):
-            if getattr(getattr(config, table), name) != getattr(getattr(running, table), name):
-                yield table, name
-
-
-def _fixed_names(table: str, config: Config) -> list[str]:
+def _fixed_names(table: str, settings: BaseModel) -> list[str]:
     free = _FREE.get(table, frozenset())
-    return [name for name in type(getattr(config, table)).model_fields if name not in free]
+    return [name for name in type(settings).model_fields if name not in free]
 
 
 class TrialError(Exception):
@@ -85,7 +99,7 @@ class Trial:
     A refusal of the exchange is an error; a reply that proves nothing, or no reply, is a warning.
     """
 
-    def __init__(self, new: Deliverer, old: Generation, system: System) -> None:
+    def __init__(self, new: Deliverer, old: Backend | None, system: System) -> None:
         self._new = new
         self._old = old
         self._system = system
@@ -104,19 +118,19 @@ class Trial:
         return [doubt for doubt in doubts if doubt is not None]
 
     def _live_key(self, alias: str) -> LiveKey:
-        return self._new.generation.exchange.live_keys[alias]
+        return self._new.backend.exchange.live_keys[alias]
 
     def _changed(self, proof: Callable[[LiveKey], Hashable]) -> list[str]:
         """Return the keys whose proof has not been accepted yet: new ones, or all at another exchange."""
-        new = self._new.generation
-        if new.config.base_url != self._old.config.base_url:
+        new, old = self._new.backend, self._old
+        if old is None or new.config.base_url != old.config.base_url:
             return list(new.exchange.live_keys)
-        known = {proof(live_key) for live_key in self._old.exchange.live_keys.values()}
+        known = {proof(live_key) for live_key in old.exchange.live_keys.values()}
         return [alias for alias, live_key in new.exchange.live_keys.items() if proof(live_key) not in known]
 
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it proves nothing about the key, None if the key is good."""
-        venue = self._new.generation.config.venue
+        venue = self._new.backend.config.venue
         path = venue.signed_read
         if not path:
             return f"keys.{alias} could not be tried: the venue's file names no read in reads.signed"
@@ -129,7 +143,7 @@ class Trial:
     async def _try_session(self, alias: str) -> str | None:
         """Read the list of keys, in the same way; the key must be in it."""
         name = f"keys.{alias}.session"
-        path = self._new.generation.config.venue.key_list
+        path = self._new.backend.config.venue.key_list
         if not path:
             return None
         answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
@@ -175,14 +189,15 @@ class ReloadError(Exception):
 class Reloader:
     """Reloads one gateway. `load` returns the configuration as it is now; it may block."""
 
-    def __init__(self, services: Services, handler: Handler, load: Callable[[], Config]) -> None:
+    def __init__(
+        self, services: Services, handler: Handler, listeners: Listeners, load: Callable[[], Config]
+    ) -> None:
         self._services = services
         self._handler = handler
+        self._listeners = listeners
         self._load = load
         self._one_at_a_time = asyncio.Lock()
-        self._files = SecretWatch(
-            lambda: handler.pipeline.generation.config, services.environ, services.system
-        )
+        self._files = SecretWatch(lambda: handler.router.generation.config, services.environ, services.system)
         self.results: Counter[str] = Counter(ok=0, failed=0)
 
     async def watch(self) -> None:
@@ -201,7 +216,7 @@ class Reloader:
         async with self._one_at_a_time:
             try:
                 warnings = await self._renew()
-            except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
+            except (ConfigError, SecretError, TrialError, ReloadError, StartError, OSError) as error:
                 told = "; ".join(str(error).splitlines())
                 self.results["failed"] += 1
                 log.error("reload_failed", asked_by=asked_by, cause=told, meanwhile=_MEANWHILE)  # noqa: TRY400 - the cause says it all
@@ -219,8 +234,9 @@ class Reloader:
             return warnings
 
     async def _renew(self) -> tuple[str, ...]:
-        old = self._handler.pipeline
+        old = self._handler.router
         running = old.generation.config
+        # 1. Read what is to be, and make its parts.
         self._files.note(await asyncio.to_thread(self._files.snapshot, running))
         loaded = await asyncio.to_thread(self._load)
         config = with_fixed(loaded, running)
@@ -230,14 +246,22 @@ class Reloader:
         generation = build_generation(
             config, parts, self._services.system, self._services.in_flight, old.generation
         )
-        new = self._services.pipeline(generation)
+        new = self._services.router(generation)
+        addresses, bound = exchange_addresses(config), dict[str, Bound]()
+        # 2. Try them; a fault leaves everything as it is.
         try:
-            await self._recall(new.generation)
+            await self._recall(generation)
             doubts = await self._prove(new, old)
+            bound = await self._listeners.bind(addresses)
+            _check_running(old)
         except BaseException:
+            for one in bound.values():
+                one.close()
             self._give_up(new, old)
             raise
+        # 3. Put them into use.
         self._swap(new, old)
+        await self._listeners.serve(bound, addresses)
         self._files.note(seen)
         waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
         return (*doubts, *waiting)
@@ -248,57 +272,81 @@ class Reloader:
             places = subjects(generation)
             restore(places, await asyncio.to_thread(self._services.keeper.recall, places))
 
-    async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
-        """Try the keys that have not been accepted yet; return a warning for each that stays unproven."""
+    async def _prove(self, new: Router, old: Router) -> list[str]:
+        """Try the keys that have not been accepted yet; return a warning for each that stays unproven.
+
+        The exchanges are tried beside each other: one that hangs does not hold up the reload for longer than
+        it alone may take.
+        """
         # What the new generation brings, another clock, say, works already: signing takes it.
         self._services.background.follow(
             {**self._services.work(old), **self._services.upkeep(new.generation)}
         )
-        doubts = await self._follow_clock(new, old)
-        doubts += await Trial(new, old.generation, self._services.system).run()
-        if old.is_draining:
-            raise ReloadError("the gateway is shutting down; reload the one that replaces it")
-        return doubts
+        trials = [
+            asyncio.create_task(self._prove_one(pipeline, old.generation.backends.get(name)))
+            for name, pipeline in new.pipelines.items()
+        ]
+        try:
+            return [doubt for doubts in await asyncio.gather(*trials) for doubt in doubts]
+        finally:
+            for trial in trials:
+                trial.cancel()
+            await asyncio.wait(trials)
 
-    async def _follow_clock(self, new: Pipeline, old: Pipeline) -> list[str]:
+    async def _prove_one(self, new: Pipeline, old: Backend | None) -> list[str]:
+        doubts = await self._follow_clock(new.backend, old)
+        return doubts + await Trial(new, old, self._services.system).run()
+
+    async def _follow_clock(self, new: Backend, old: Backend | None) -> list[str]:
         """Wait for the first sample of a new clock, so that no request has to; return why none arrived.
 
         If the old clock works, that is an error: no request could be signed any more.
         """
-        if new.generation.exchange.clock is old.generation.exchange.clock:
+        clock, former = new.exchange.clock, None if old is None else old.exchange.clock
+        if clock is former:
             return []
-        until = self._services.system.now() + _FIRST_SAMPLE_S
         try:
-            await new.generation.exchange.clock.wait_until_ready(until)
+            await clock.wait_until_ready(self._services.system.now() + _FIRST_SAMPLE_S)
         except Refusal as refusal:
-            if new.generation.config.clock.required and old.generation.exchange.clock.not_ready is None:
+            detail = refusal.detail if not new.config.at else f"exchanges.{new.config.name}: {refusal.detail}"
+            if new.config.clock.required and former is not None and former.not_ready is None:
                 fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
-                raise ReloadError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
-            return [refusal.detail]
+                raise ReloadError(f"{detail.removesuffix('.')}; {fix}") from None
+            return [detail]
         return []
 
-    def _swap(self, new: Pipeline, old: Pipeline) -> None:
+    def _swap(self, new: Router, old: Router) -> None:
         if self._services.keeper is not None:
             self._services.keeper.follow(subjects(new.generation))
-        self._handler.pipeline = new
-        new.generation.exchange.clock_keeper.gates = new.generation.exchange.gates
-        log_policies(new.generation.config, new.generation.rules.guards)
-        pacing = pacing_of(new.generation.config)
-        for scheduler in new.generation.exchange.gates.schedulers:
-            scheduler.adopt(pacing)
+        self._handler.router = new
+        log_policies(new.generation)
+        for backend in new.generation.backends.values():
+            exchange = backend.exchange
+            exchange.clock_keeper.gates = exchange.gates
+            for scheduler in exchange.gates.schedulers:
+                scheduler.adopt(pacing_of(backend.config))
         old.retire()
         self._services.background.follow(self._services.work(new))
-        if new.generation.exchange.upstream is not old.generation.exchange.upstream:
-            self._services.background.finish(self._retire(old))
+        for upstream in _upstreams(old) - _upstreams(new):
+            self._services.background.finish(self._retire(upstream))
 
-    async def _retire(self, old: Pipeline) -> None:
-        """Close the old connections when nobody needs them any more."""
+    async def _retire(self, upstream: Upstream) -> None:
+        """Close connections of before when nobody needs them any more."""
         try:
-            await self._services.in_flight.wait_until_idle(None, old.generation.exchange.upstream)
+            await self._services.in_flight.wait_until_idle(None, upstream)
         finally:
-            await old.generation.exchange.upstream.close()
+            await upstream.close()
 
-    def _give_up(self, new: Pipeline, old: Pipeline) -> None:
+    def _give_up(self, new: Router, old: Router) -> None:
         self._services.background.follow(self._services.work(old))
-        if new.generation.exchange.upstream is not old.generation.exchange.upstream:
-            self._services.background.finish(new.generation.exchange.upstream.close())
+        for upstream in _upstreams(new) - _upstreams(old):
+            self._services.background.finish(upstream.close())
+
+
+def _check_running(router: Router) -> None:
+    if router.is_draining:
+        raise ReloadError("the gateway is shutting down; reload the one that replaces it")
+
+
+def _upstreams(router: Router) -> set[Upstream]:
+    return {backend.exchange.upstream for backend in router.generation.backends.values()}

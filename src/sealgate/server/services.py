@@ -3,22 +3,29 @@
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sealgate.config import Config
+from sealgate.http.head_memory import HeadMemory
 from sealgate.keys.parts import Parts, read_parts
 from sealgate.machine.background import Background, Work
 from sealgate.machine.system import System
 from sealgate.orders.journal import LearnedKeeper
+from sealgate.orders.policy import PolicyMemory
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import InFlightRequests
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend, Generation
 from sealgate.request.halting import Halting
 from sealgate.request.key_care import KeyCare
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.price_care import PriceCare
+from sealgate.request.router import Router
 from sealgate.request.rules import build_rules, log_policies
-from sealgate.server.exchanges import build_exchange
+from sealgate.server.exchanges import KeyMaker, build_exchange
 from sealgate.server.memory import build_books, build_keeper
+
+if TYPE_CHECKING:
+    from sealgate.http.parser import RequestHead
 
 
 def build_generation(
@@ -28,13 +35,22 @@ def build_generation(
 
     Raises StartError if limits are to be shared and the packages for that are not installed.
     """
-    rules = build_rules(config, parts.roster, None if old is None else old.rules.policies)
-    return Generation(config, rules, build_exchange(config, parts, system, in_flight.stop_signed, old))
+    policies = PolicyMemory() if old is None else old.policies
+    former = {} if old is None else old.backends
+    key_maker = KeyMaker(former.values(), system, in_flight.stop_signed)
+    backends: dict[str, Backend] = {}
+    for name, settings in config.served.items():
+        exchange = build_exchange(settings, parts.exchanges[name], key_maker, former.get(name))
+        backends[name] = Backend(settings, build_rules(config, settings, parts.roster, policies), exchange)
+    return Generation(config, policies, backends)
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The parts that stay. `untried` are the keys whose first read is still to come, see KeyCare."""
+    """The parts that stay.
+
+    `untried` are the keys whose first read is still to come, by exchange and alias: see KeyCare.
+    """
 
     system: System
     in_flight: InFlightRequests
@@ -43,40 +59,41 @@ class Services:
     halting: Halting
     keeper: LearnedKeeper | None
     background: Background
-    untried: set[str]
+    untried: set[tuple[str, str]]
 
-    def pipeline(self, generation: Generation) -> Pipeline:
-        """Return a pipeline for a generation."""
-        return Pipeline(generation, self.books, self.halting, self.system)
-
-    def work(self, pipeline: Pipeline) -> dict[object, Work]:
-        """Return the background work for the pipeline in use, by part."""
-        return {**self.upkeep(pipeline.generation), **self._care(pipeline), **self._prices(pipeline)}
-
-    def _care(self, pipeline: Pipeline) -> dict[object, Work]:
-        live_keys = pipeline.generation.exchange.live_keys.items()
-        cares = {
-            live_key.breaker: KeyCare(pipeline, alias, self.untried, self.system)
-            for alias, live_key in live_keys
+    def router(self, generation: Generation) -> Router:
+        """Return the pipelines of a generation."""
+        heads: HeadMemory[RequestHead] = HeadMemory()
+        pipelines = {
+            name: Pipeline(backend, self.books, self.halting, self.system, heads)
+            for name, backend in generation.backends.items()
         }
-        return {breaker: care.run for breaker, care in cares.items()}
+        return Router(generation, pipelines, heads)
 
-    def _prices(self, pipeline: Pipeline) -> dict[object, Work]:
-        """Return the reads of prices, if a policy needs them and the venue's file names one."""
-        generation = pipeline.generation
-        prices = generation.rules.prices
-        if prices is None or not generation.config.venue.price_reads:
-            return {}
-        return {pipeline: PriceCare(pipeline, prices, self.system).run}
+    def work(self, router: Router) -> dict[object, Work]:
+        """Return the background work for the pipelines in use, by part."""
+        work = self.upkeep(router.generation)
+        for name, pipeline in router.pipelines.items():
+            # 1. Keys are tried and looked after.
+            for alias, live_key in pipeline.backend.exchange.live_keys.items():
+                work[live_key.breaker] = KeyCare(pipeline, (name, alias), self.untried, self.system).run
+            # 2. Prices are read, if a policy needs them and the venue's file names a read.
+            prices = pipeline.backend.rules.prices
+            if prices is not None and pipeline.backend.config.venue.price_reads:
+                work[pipeline] = PriceCare(pipeline, prices, self.system).run
+        return work
 
     def upkeep(self, generation: Generation) -> dict[object, Work]:
         """Return the background work that a generation needs even before it is in use."""
-        work: dict[object, Work] = {generation.exchange.clock_keeper: generation.exchange.clock_keeper.run}
-        for live_key in generation.exchange.live_keys.values():
-            if (sharing := live_key.scheduler.sharing) is not None:
-                work[sharing] = sharing.run
-        if generation.config.upstream.warm:
-            work[generation.exchange.upstream] = generation.exchange.upstream.keep_warm
+        work: dict[object, Work] = {}
+        for backend in generation.backends.values():
+            exchange = backend.exchange
+            work[exchange.clock_keeper] = exchange.clock_keeper.run
+            for live_key in exchange.live_keys.values():
+                if (sharing := live_key.scheduler.sharing) is not None:
+                    work[sharing] = sharing.run
+            if backend.config.upstream.warm:
+                work[exchange.upstream] = exchange.upstream.keep_warm
         if self.keeper is not None:
             work[self.keeper] = self.keeper.run
         return work
@@ -84,21 +101,24 @@ class Services:
 
 def build_services(
     config: Config, environ: Mapping[str, str], system: System, ends: contextlib.AsyncExitStack
-) -> tuple[Services, Pipeline]:
-    """Make the services and the first pipeline; `ends` gets what closes each part.
+) -> tuple[Services, Router]:
+    """Make the services and the first pipelines; `ends` gets what closes each part.
 
     Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used.
     """
     in_flight = InFlightRequests()
     generation = build_generation(config, read_parts(config, environ), system, in_flight)
-    ends.push_async_callback(generation.exchange.upstream.close)
-    log_policies(config, generation.rules.guards)
-    books = build_books(config, environ, system, generation.rules.policies)
+    for backend in generation.backends.values():
+        ends.push_async_callback(backend.exchange.upstream.close)
+    log_policies(generation)
+    books = build_books(config, environ, system, generation.policies)
     ends.push_async_callback(books.close)
     keeper = build_keeper(books.journal, generation, system)
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
     halting = Halting(in_flight, books.journal, system)
-    untried = set(generation.exchange.live_keys)
+    untried = {
+        (name, alias) for name, backend in generation.backends.items() for alias in backend.exchange.live_keys
+    }
     services = Services(system, in_flight, environ, books, halting, keeper, Background(system), untried)
-    return services, services.pipeline(generation)
+    return services, services.router(generation)

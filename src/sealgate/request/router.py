@@ -1,0 +1,78 @@
+"""Chooses the exchange of a request: by its listener, else by the first segment of its path."""
+
+from collections.abc import Mapping
+
+from sealgate.errors import Refusal
+from sealgate.http.head_memory import HeadMemory
+from sealgate.http.parser import RequestHead
+from sealgate.http.server import Incoming
+from sealgate.request.admission import unknown_exchange
+from sealgate.request.context import RequestContext
+from sealgate.request.generation import Generation
+from sealgate.request.pipeline import Pipeline
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return the first segment of a raw target and all that follows it, from its slash on.
+
+    The rest is "" where no slash ends the segment. Of what does not begin with a slash, both are "".
+    """
+    if not target.startswith("/"):
+        return "", ""
+    end = target.find("/", 1)
+    segment = target[1:] if end < 0 else target[1:end]
+    if "?" in segment:  # the slash is part of the query
+        return segment.partition("?")[0], ""
+    return segment, "" if end < 0 else target[end:]
+
+
+class Router:
+    """The pipelines of one generation, by the name of their exchange. `heads` are of admitted requests.
+
+    Without [exchanges] there is one, for every path.
+    """
+
+    def __init__(
+        self, generation: Generation, pipelines: Mapping[str, Pipeline], heads: HeadMemory[RequestHead]
+    ) -> None:
+        self.generation = generation
+        self.pipelines = pipelines
+        self.heads = heads
+        self._any = next(iter(pipelines.values()))
+        self._only = None if generation.config.exchanges else self._any
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the gateway shuts down."""
+        return self._any.is_draining
+
+    def choose(
+        self, request: Incoming, listener: str | None, context: RequestContext
+    ) -> tuple[Pipeline, str]:
+        """Return the pipeline of a request, and the target that its exchange gets.
+
+        `listener` is the exchange whose own address was reached, None at the common ones. Raises Refusal
+        `unknown_exchange`, `ambiguous_target` for a name with nothing behind it, or what stops any request
+        without a valid token.
+        """
+        target = request.head.target
+        if self._only is not None:
+            return self._only, target
+        name, rest = (listener, target) if listener is not None else split_target(target)
+        pipeline = self.pipelines.get(name)
+        if pipeline is not None and rest:
+            return pipeline, rest
+        # Names are told only to those who have a token.
+        bot = self._any.identify(request, context)
+        if name not in bot.exchanges:
+            raise unknown_exchange(bot)
+        raise Refusal(
+            "ambiguous_target",
+            f"Only the name of an exchange is in the target; write /{name}/ before the path.",
+        )
+
+    def retire(self) -> None:
+        """Forget what holds tokens: a reload has replaced this router."""
+        self.heads.clear()
+        for pipeline in self.pipelines.values():
+            pipeline.retire()
