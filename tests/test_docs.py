@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from sealgate.cli import COMMANDS
 from sealgate.config import Config
+from sealgate.config.venues import COMMON
 from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus, SharingStatus
@@ -54,7 +55,9 @@ STARTED = {
     "upstream",
     "slow_timers",
 }
-TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}
+TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*", "exchanges": "exchanges.*"}
+# The tables that others are alike; their settings are documented once.
+ALIKE = {f"exchanges.*.{name}" for name in COMMON} | {"bots.*.policies"}
 
 
 def first_cells(name: str) -> set[str]:
@@ -65,6 +68,8 @@ def first_cells(name: str) -> set[str]:
 def settings(model: type[BaseModel], path: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         where = path + name if path else TABLES.get(name, name)
+        if where in ALIKE:
+            continue
         inner = [kind for kind in _classes(field.annotation) if issubclass(kind, BaseModel)]
         yield from settings(inner[0], f"{where}.") if inner else (where,)
 

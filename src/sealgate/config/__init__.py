@@ -4,8 +4,8 @@ Pure:
 names  paths of settings, as TOML and the environment write them, and the names that nobody may choose
 
 Shell:
-settings     the tree: one model per table of the file; a new setting is a field here
-served       what holds for one exchange: `ExchangeConfig`
+settings     one model per table of the file; a new setting is a field here
+tree         the whole, `Config`, and what holds for one of its exchanges, `ExchangeConfig`
 values       the types of its fields: what may be written, with our words if it is something else
 load         finds the file, reads the sources, checks the whole
 sources      the file, the environment, flags
@@ -25,7 +25,7 @@ schema       the JSON Schema for editors
 from sealgate.config.addresses import Address
 from sealgate.config.load import check_whole, load_config
 from sealgate.config.problems import ConfigError
-from sealgate.config.served import ExchangeConfig
-from sealgate.config.settings import Config, Listen
+from sealgate.config.settings import Listen
+from sealgate.config.tree import Config, ExchangeConfig
 
 __all__ = ["Address", "Config", "ConfigError", "ExchangeConfig", "Listen", "check_whole", "load_config"]

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from sealgate.config.addresses import Address
 from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
 from sealgate.config.problems import Problem
-from sealgate.config.settings import Config, Policy
+from sealgate.config.settings import Policy
+from sealgate.config.tree import Config
 from sealgate.machine.nearest import nearest
 from sealgate.venues.routes import RouteTable
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ByteSize
 from pydantic.fields import FieldInfo
 
 from sealgate.config.names import SettingPath
-from sealgate.config.settings import Config
+from sealgate.config.tree import Config
 from sealgate.config.values import Anchored
 from sealgate.config.venues import venue_text
 from sealgate.venues.venue import Venue

@@ -12,8 +12,9 @@ from sealgate.config.consistency import inconsistencies
 from sealgate.config.listing import anchored
 from sealgate.config.names import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
-from sealgate.config.settings import Admin, Config, Listen
+from sealgate.config.settings import Admin, Listen
 from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
+from sealgate.config.tree import Config
 
 # What tells where the gateway is, and which.
 _TELLING = ("admin.unix", "venue", "base_url", "listen.tcp", "listen.unix", "admin.tcp")

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from sealgate.config.listing import plain_value
-from sealgate.config.settings import Config
+from sealgate.config.tree import Config
 
 DRAFT = "http://json-schema.org/draft-04/schema#"
 

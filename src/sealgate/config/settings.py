@@ -4,23 +4,21 @@ Every value is parsed here, once, into the type that its reader needs: an addres
 that need more than one value are in consistency.py.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal, Never, Self
+from typing import Annotated, Literal, Never
 
-from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, model_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field
 
 from sealgate.config import values
 from sealgate.config.addresses import Address
-from sealgate.config.served import ExchangeConfig, overridden
-from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
+from sealgate.config.venues import DEFAULT_VENUE, default_venue
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 
 
-def _none() -> Mapping[str, Never]:
+def none() -> Mapping[str, Never]:
+    """Return a table without members."""
     return MappingProxyType({})
 
 
@@ -298,7 +296,7 @@ class Bot(_Table):
     )
     policy: Policy = Policy()
     policies: Annotated[Mapping[values.ExchangeName, Policy], AfterValidator(MappingProxyType)] = Field(
-        default_factory=_none, examples=["perp"]
+        default_factory=none, examples=["perp"]
     )
 
 
@@ -356,126 +354,3 @@ class Exchange(_Table):
     clock: Clock = Clock()
     limits: Limits = Limits()
     routes: Annotated[tuple[Route, ...], values.LIST] = ()
-
-
-class Config(BaseSettings):
-    """The whole configuration. Made by `load_config`, which also checks it across tables.
-
-    `served` are the exchanges that it is about, by name: ask these for what holds at an exchange. Where
-    there are no [exchanges], it is the one of the top-level tables; else these are what each starts from.
-    """
-
-    # Names in the environment are matched by sources.py, hence case_sensitive here.
-    model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
-    )
-
-    venue: values.VenueName = Field(
-        default_factory=default_venue,
-        json_schema_extra={"default": DEFAULT_VENUE},
-        description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
-    )
-    base_url: values.ExchangeUrl | None = Field(
-        description="The exchange's address: https, or http if it is on this machine."
-    )
-    cmd_env: values.Variables = Field(
-        default=(),
-        description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
-        examples=["VAULT_*"],
-    )
-    listen: Listen = Listen()
-    admin: Admin = Admin()
-    upstream: Upstream = Upstream()
-    signing: Signing = Signing()
-    clock: Clock = Clock()
-    limits: Limits = Limits()
-    log: Log = Log()
-    journal: Journal = Journal()
-    exchanges: Annotated[Mapping[values.ExchangeName, Exchange], AfterValidator(MappingProxyType)] = Field(
-        default_factory=_none, examples=["spot"]
-    )
-    keys: Annotated[Mapping[values.Name, Key], AfterValidator(MappingProxyType)] = Field(
-        default_factory=_none, examples=["main"]
-    )
-    bots: Annotated[Mapping[values.Name, Bot], AfterValidator(MappingProxyType)] = Field(
-        default_factory=_none, examples=["grid"]
-    )
-    routes: Annotated[tuple[Route, ...], values.LIST] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_by_venue(cls, tree: object) -> object:
-        """Let the venues' files say what nobody set."""
-        return filled(tree) if isinstance(tree, Mapping) else tree
-
-    def model_post_init(self, _context: object, /) -> None:
-        """Put the settings that override the venue's file into the venue, where there is one exchange."""
-        if not self.exchanges:
-            object.__setattr__(self, "venue", overridden(self.venue, self.upstream.prefix, self.signing))
-
-    @cached_property
-    def served(self) -> Mapping[str, ExchangeConfig]:
-        """The exchanges by name, each with all that holds for it. Without [exchanges], the venue's name."""
-        if not self.exchanges:
-            one = ExchangeConfig.of(self.venue.name, (), self, self.keys)
-            return MappingProxyType({one.name: one})
-        return MappingProxyType(
-            {
-                name: ExchangeConfig.of(
-                    name,
-                    ("exchanges", name),
-                    exchange,
-                    {alias: key for alias, key in self.keys.items() if name in self.exchanges_of(alias)},
-                    exchange.listen,
-                )
-                for name, exchange in self.exchanges.items()
-            }
-        )
-
-    @property
-    def only(self) -> ExchangeConfig:
-        """The exchange of a configuration that is about one."""
-        return next(iter(self.served.values()))
-
-    @property
-    def exchange_urls(self) -> str:
-        """The addresses of all exchanges in one text, by which commands recognise a gateway."""
-        return " ".join(str(exchange.base_url) for exchange in self.served.values())
-
-    def with_tables(self, **tables: object) -> Self:
-        """Return a copy with other tables."""
-        copied = self.model_copy(update=tables)
-        copied.__dict__.pop("served", None)  # it follows from the tables
-        return copied
-
-    def exchanges_of(self, alias: str) -> tuple[str, ...]:
-        """Return the names of the exchanges where a key of `keys` is valid."""
-        key = self.keys[alias]
-        named = (key.exchange,) if key.exchange else key.exchanges
-        return named if self.exchanges else (self.venue.name,)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take the sources that sources.py has read, or the arguments alone: nothing of the environment."""
-        if isinstance(init_settings, InitSettingsSource) and "trees" in init_settings.init_kwargs:
-            trees = init_settings.init_kwargs["trees"]
-            return tuple(InitSettingsSource(settings_cls, tree) for tree in trees)
-        return (init_settings,)
-
-    @classmethod
-    def of_trees(cls, trees: Sequence[Mapping[str, object]]) -> "Config":
-        """Validate the settings of several sources, the strongest first. Raises ValidationError."""
-        return cls(trees=trees)  # type: ignore[call-arg]  # for `settings_customise_sources`
-
-    def keys_of(self, bot: str) -> tuple[str, ...]:
-        """Return the aliases that a bot of `bots` may use, its default first."""
-        chosen = self.bots[bot]
-        named = (chosen.key,) if chosen.key else chosen.keys
-        return named or tuple(self.keys)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sealgate.config.listing import ANY, Setting, all_settings, plain_value, toml_text
-from sealgate.config.settings import Config
+from sealgate.config.tree import Config
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
 from sealgate.venues.routes import Auth
 from sealgate.venues.venue import Venue
@@ -79,8 +79,10 @@ class _Starter:
         )
 
     def _is_of_use(self, setting: Setting) -> bool:
-        """Ask whether the venue wants it, where it is one that only some do."""
+        """Ask whether one exchange has it, and the venue wants it, where it is one that only some do."""
         table, name = setting.path[0], setting.path[-1]
+        if table == "exchanges" or not {"exchange", "exchanges", "policies"}.isdisjoint(setting.path):
+            return False  # the file is about one exchange
         if table == "signing":
             return self._is_default  # another file says all of it
         if table == "keys" and name == "session":

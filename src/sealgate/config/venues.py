@@ -96,12 +96,13 @@ def _read(path: str) -> Venue:
 
 
 def settings_of(venue: Venue) -> dict[SettingPath, object]:
-    """Return the settings of an exchange that a venue's file makes, as a configuration would write them."""
+    """Return the settings that a venue's file makes, as a configuration of one exchange has them."""
     settings: dict[SettingPath, object] = {
         ("upstream", "prefix"): venue.prefix or "/",
         ("clock", "path"): venue.clock_path,
         ("clock", "field"): venue.clock_field,
         ("limits", "known"): list(venue.limits.known),
+        ("keys", "*", "recv_window_ms"): venue.recv_window_ms,
     }
     return {**settings, ("base_url",): venue.base_url} if venue.base_url else settings
 
@@ -130,7 +131,8 @@ def _filled(tree: Mapping[str, object]) -> dict[str, object]:
         return {"base_url": _NOWHERE, **tree}
     whole: Any = {**tree, "venue": venue}  # its file is read once
     for path, value in settings_of(venue).items():
-        whole = _with(whole, path, value)
+        if path[0] != "keys" or "keys" in tree:  # those of several exchanges stand beside them
+            whole = _with(whole, path, value)
     return dict(whole)
 
 
@@ -149,6 +151,8 @@ def _with(node: Any, path: SettingPath, value: object) -> Any:
     name, *rest = path
     if not isinstance(node, Mapping):
         return node
+    if name == "*":
+        return {own: _with(inner, tuple(rest), value) for own, inner in node.items()}
     if not rest:
         return {name: value, **node}
     return {**node, name: _with(node.get(str(name), {}), tuple(rest), value)}

@@ -14,7 +14,7 @@ from aiohappyeyeballs import AddrInfoType, pop_addr_infos_interleave, start_conn
 from yarl import URL
 
 from sealgate.config.addresses import is_ip
-from sealgate.config.served import ExchangeConfig
+from sealgate.config.tree import ExchangeConfig
 from sealgate.venues.replies import Judge
 
 _NEXT_ADDRESS_S = 0.25  # until the next address is tried beside the last one (RFC 8305 section 8)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.config.addresses import check_redis_url, is_redis_url
-from sealgate.config.served import ExchangeConfig
 from sealgate.config.settings import Key
+from sealgate.config.tree import ExchangeConfig
 from sealgate.config.venues import is_scheme_open
 from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.signer import KeyMaterial, sealer_of

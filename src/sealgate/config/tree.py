@@ -1,0 +1,238 @@
+"""The tree: the whole configuration, and what holds for each of its exchanges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Annotated, Protocol, Self
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from sealgate.config import values
+from sealgate.config.addresses import Address, BaseUrl
+from sealgate.config.names import SettingPath
+from sealgate.config.settings import (
+    Admin,
+    Bot,
+    Clock,
+    Exchange,
+    Journal,
+    Key,
+    Limits,
+    Listen,
+    Log,
+    Route,
+    Signing,
+    Upstream,
+    none,
+)
+from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
+from sealgate.venues.venue import Venue
+
+
+class Tables(Protocol):
+    """The settings that are about one exchange."""
+
+    @property
+    def venue(self) -> Venue: ...  # noqa: D102
+    @property
+    def base_url(self) -> BaseUrl | None: ...  # noqa: D102
+    @property
+    def upstream(self) -> Upstream: ...  # noqa: D102
+    @property
+    def signing(self) -> Signing: ...  # noqa: D102
+    @property
+    def clock(self) -> Clock: ...  # noqa: D102
+    @property
+    def limits(self) -> Limits: ...  # noqa: D102
+    @property
+    def routes(self) -> tuple[Route, ...]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeConfig:
+    """One exchange of a configuration. `at` is where its settings stand: () where the file is about it alone.
+
+    `listen` is an address of its own, None for most. `keys` are those that are valid there.
+    """
+
+    name: str
+    at: SettingPath
+    listen: Address | None
+    venue: Venue
+    base_url: BaseUrl
+    upstream: Upstream
+    signing: Signing
+    clock: Clock
+    limits: Limits
+    routes: tuple[Route, ...]
+    keys: Mapping[str, Key]
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        at: SettingPath,
+        tables: Tables,
+        keys: Mapping[str, Key],
+        listen: Address | None = None,
+    ) -> Self:
+        """Put together what holds for an exchange. Its venue includes what overrides the file."""
+        if tables.base_url is None:
+            raise ValueError(f"no address is known of the exchange {name}")
+        venue = overridden(tables.venue, tables.upstream.prefix, tables.signing)
+        return cls(
+            name,
+            at,
+            listen,
+            venue,
+            tables.base_url,
+            tables.upstream,
+            tables.signing,
+            tables.clock,
+            tables.limits,
+            tables.routes,
+            MappingProxyType({alias: _with_window(key, venue) for alias, key in keys.items()}),
+        )
+
+
+def overridden(venue: Venue, prefix: str, signing: Signing) -> Venue:
+    """Return a venue with the settings that stand in for what its file says."""
+    return venue.overridden(
+        prefix=prefix,
+        header_prefix=signing.header_prefix,
+        encoding=signing.encoding,
+        secret=signing.secret_is,
+        signs_query=None if signing.target is None else signing.target == "path_and_query",
+    )
+
+
+def _with_window(key: Key, venue: Venue) -> Key:
+    """Return a key with the window of its venue, if nobody sets another one."""
+    if "recv_window_ms" in key.model_fields_set:
+        return key
+    return key.model_copy(update={"recv_window_ms": venue.recv_window_ms})
+
+
+class Config(BaseSettings):
+    """The whole configuration. Made by `load_config`, which also checks it across tables.
+
+    `served` are the exchanges that it is about, by name: ask these for what holds at an exchange. Where
+    there are no [exchanges], it is the one of the top-level tables; else these are what each starts from.
+    """
+
+    # Names in the environment are matched by sources.py, hence case_sensitive here.
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
+    )
+
+    venue: values.VenueName = Field(
+        default_factory=default_venue,
+        json_schema_extra={"default": DEFAULT_VENUE},
+        description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
+    )
+    base_url: values.ExchangeUrl | None = Field(
+        description="The exchange's address: https, or http if it is on this machine."
+    )
+    cmd_env: values.Variables = Field(
+        default=(),
+        description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
+        examples=["VAULT_*"],
+    )
+    listen: Listen = Listen()
+    admin: Admin = Admin()
+    upstream: Upstream = Upstream()
+    signing: Signing = Signing()
+    clock: Clock = Clock()
+    limits: Limits = Limits()
+    log: Log = Log()
+    journal: Journal = Journal()
+    exchanges: Annotated[Mapping[values.ExchangeName, Exchange], AfterValidator(MappingProxyType)] = Field(
+        default_factory=none, examples=["spot"]
+    )
+    keys: Annotated[Mapping[values.Name, Key], AfterValidator(MappingProxyType)] = Field(
+        default_factory=none, examples=["main"]
+    )
+    bots: Annotated[Mapping[values.Name, Bot], AfterValidator(MappingProxyType)] = Field(
+        default_factory=none, examples=["grid"]
+    )
+    routes: Annotated[tuple[Route, ...], values.LIST] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_by_venue(cls, tree: object) -> object:
+        """Let the venues' files say what nobody set."""
+        return filled(tree) if isinstance(tree, Mapping) else tree
+
+    def model_post_init(self, _context: object, /) -> None:
+        """Put the settings that override the venue's file into the venue, where there is one exchange."""
+        if not self.exchanges:
+            object.__setattr__(self, "venue", overridden(self.venue, self.upstream.prefix, self.signing))
+
+    @cached_property
+    def served(self) -> Mapping[str, ExchangeConfig]:
+        """The exchanges by name, each with all that holds for it. Without [exchanges], the venue's name."""
+        if not self.exchanges:
+            one = ExchangeConfig.of(self.venue.name, (), self, self.keys)
+            return MappingProxyType({one.name: one})
+        return MappingProxyType(
+            {
+                name: ExchangeConfig.of(
+                    name,
+                    ("exchanges", name),
+                    exchange,
+                    {alias: key for alias, key in self.keys.items() if name in self.exchanges_of(alias)},
+                    exchange.listen,
+                )
+                for name, exchange in self.exchanges.items()
+            }
+        )
+
+    @property
+    def only(self) -> ExchangeConfig:
+        """The exchange of a configuration that is about one."""
+        return next(iter(self.served.values()))
+
+    @property
+    def exchange_urls(self) -> str:
+        """The addresses of all exchanges in one text, by which commands recognise a gateway."""
+        return " ".join(str(exchange.base_url) for exchange in self.served.values())
+
+    def with_tables(self, **tables: object) -> Self:
+        """Return a copy with other tables."""
+        copied = self.model_copy(update=tables)
+        copied.__dict__.pop("served", None)  # it follows from the tables
+        return copied
+
+    def exchanges_of(self, alias: str) -> tuple[str, ...]:
+        """Return the names of the exchanges where a key of `keys` is valid."""
+        key = self.keys[alias]
+        named = (key.exchange,) if key.exchange else key.exchanges
+        return named if self.exchanges else (self.venue.name,)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take the sources that sources.py has read, or the arguments alone: nothing of the environment."""
+        if isinstance(init_settings, InitSettingsSource) and "trees" in init_settings.init_kwargs:
+            trees = init_settings.init_kwargs["trees"]
+            return tuple(InitSettingsSource(settings_cls, tree) for tree in trees)
+        return (init_settings,)
+
+    @classmethod
+    def of_trees(cls, trees: Sequence[Mapping[str, object]]) -> "Config":
+        """Validate the settings of several sources, the strongest first. Raises ValidationError."""
+        return cls(trees=trees)  # type: ignore[call-arg]  # for `settings_customise_sources`
+
+    def keys_of(self, bot: str) -> tuple[str, ...]:
+        """Return the aliases that a bot of `bots` may use, its default first."""
+        chosen = self.bots[bot]
+        named = (chosen.key,) if chosen.key else chosen.keys
+        return named or tuple(self.keys)
