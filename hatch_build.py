@@ -71,6 +71,7 @@ COMPILED = (
     "request/replies.py",
     "request/shared_reads.py",
     "request/generation.py",
+    "request/router.py",
     "exchange/answer.py",
     "exchange/connection.py",
     "exchange/pool.py",

@@ -13,6 +13,7 @@ from rig.backends import only
 from rig.generation import Scripted, generation_of
 from rig.hand_host import HandHost
 from rig.station import ENVIRON, KEY, make_config
+from sealgate.config import Config
 from sealgate.exchange.answer import Answer
 from sealgate.keys.parts import read_parts, read_roster
 from sealgate.keys.sources import SecretError
@@ -211,3 +212,18 @@ async def test_of_a_large_reply_to_the_gateways_own_request_the_rest_is_not_read
         pipeline = Scripted(only(tree), [answer(200, b"first part", remainder=remainder(ends))])
         found = await ask(pipeline, "main", "/v1/trade/api-keys", Lane.READ, host)
     assert (found.body, ends) == (b"first part", ["closed"])
+
+
+async def test_what_the_exchange_counts_together_has_one_line_also_under_two_names() -> None:
+    """One address that is configured twice, for its prefix, say, is one exchange to its limits and nonces."""
+    config = Config.model_validate(
+        {
+            "exchanges": {name: {"base_url": URL} for name in ("one", "two")},
+            "keys": {"main": {**KEY, "exchanges": ["one", "two"]}},
+        }
+    )
+    async with generation_of(config, HandHost()) as generation:
+        one, two = (backend.exchange.live_keys["main"] for backend in generation.backends.values())
+        assert one.scheduler is two.scheduler
+        assert (one.stamps, one.nonces) == (two.stamps, two.nonces)
+        assert one.breaker is not two.breaker

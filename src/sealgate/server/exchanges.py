@@ -27,28 +27,34 @@ from sealgate.venues.venue import Scope
 class KeyMaker:
     """Makes the keys in use of a generation. `stop` ends the requests of a key that its exchange refuses.
 
-    Stamps and nonces stay what they are over a reload, whatever a key's alias and secret are. Exchanges of
-    one address share those of an API key: they are one to the exchange's counting.
+    Schedulers, stamps and nonces stay what they are over a reload, whatever a key's alias and secret are.
+    What the exchange counts together has one of each, also where it is configured under two names.
     """
 
     def __init__(self, former: Iterable[Backend], system: System, stop: Stop) -> None:
         self.system = system
         self._stop = stop
-        self._marks = {
-            live_key.nonces.place: (live_key.stamps, live_key.nonces)
-            for backend in former
-            for live_key in backend.exchange.live_keys.values()
-        }
+        self._schedulers: dict[str, RateScheduler] = {}
+        self._marks: dict[str, tuple[Stamps, Nonces]] = {}
+        for backend in former:
+            for alias, live_key in backend.exchange.live_keys.items():
+                self._schedulers[subject(backend.config, alias)] = live_key.scheduler
+                self._marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
 
-    def make(self, config: ExchangeConfig, key: SigningKey, scheduler: RateScheduler) -> LiveKey:
-        """Return a key in use."""
-        place = nonces_place(config, key.alias)
+    def make(self, config: ExchangeConfig, parts: ExchangeParts, key: SigningKey) -> LiveKey:
+        """Return a key in use. The venue says which keys its limit counts together.
+
+        Raises StartError if limits are to be shared and the packages for that are not installed.
+        """
+        counted, place = subject(config, key.alias), nonces_place(config, key.alias)
+        if counted not in self._schedulers:
+            self._schedulers[counted] = _scheduler(config, parts, key.alias, self.system)
         if place not in self._marks:
             self._marks[place] = Stamps(), Nonces(config.venue.signing.nonce, self.system.unique, place)
         stamps, nonces = self._marks[place]
         breaker = KeyBreaker(key.alias, self._stop, self.system)
         serial = place if config.venue.signing.nonces_rise else ""
-        return LiveKey(key, scheduler, stamps, nonces, breaker, serial)
+        return LiveKey(key, self._schedulers[counted], stamps, nonces, breaker, serial)
 
 
 def build_exchange(
@@ -66,7 +72,7 @@ def build_exchange(
     upstream = old.upstream if old is not None and is_same else Upstream(destination)
     firewall = old.gates.firewall if old is not None and is_same else Firewall()
     # 2. Limits belong to whom the exchange counts together.
-    live_keys = _live_keys(config, parts, key_maker, former)
+    live_keys = {alias: key_maker.make(config, parts, key) for alias, key in parts.keys.items()}
     of_keys = frozenset(live_key.scheduler for live_key in live_keys.values())
     gates = Gates(of_keys, _open_scheduler(config, live_keys, system, former), firewall)
     # 3. The clock belongs to what it asks. One that is taken over keeps its gates until the swap.
@@ -80,26 +86,6 @@ def build_exchange(
         clock = KeptClock(needs, system)
         keeper = ClockKeeper(source, clock, Upstream(at, upstream.closes), gates, system)
     return Exchange(upstream, clock, keeper, gates, live_keys)
-
-
-def _live_keys(
-    config: ExchangeConfig, parts: ExchangeParts, key_maker: KeyMaker, former: Backend | None
-) -> dict[str, LiveKey]:
-    """Return the keys in use. The venue says which keys its limit counts together.
-
-    Schedulers stay what they are over a reload, whatever a key's alias and secret are.
-    """
-    schedulers: dict[str, RateScheduler] = {}
-    if former is not None:
-        for alias, live_key in former.exchange.live_keys.items():
-            schedulers[subject(former.config, alias)] = live_key.scheduler
-    live_keys: dict[str, LiveKey] = {}
-    for alias, key in parts.keys.items():
-        name = subject(config, alias)
-        if name not in schedulers:
-            schedulers[name] = _scheduler(config, parts, alias, key_maker.system)
-        live_keys[alias] = key_maker.make(config, key, schedulers[name])
-    return live_keys
 
 
 def _scheduler(config: ExchangeConfig, parts: ExchangeParts, alias: str, system: System) -> RateScheduler:

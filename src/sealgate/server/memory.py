@@ -69,7 +69,7 @@ def subjects(generation: Generation) -> dict[str, RateScheduler]:
         for alias, live_key in backend.exchange.live_keys.items():
             found[subject(backend.config, alias)] = live_key.scheduler
         if gates.of_open not in gates.of_keys:
-            found[f"{_place(backend.config)} without a key"] = gates.of_open
+            found[f"{backend.config.base_url} without a key"] = gates.of_open
     return found
 
 
@@ -77,15 +77,10 @@ def subject(config: ExchangeConfig, alias: str) -> str:
     """Return what a limit is remembered by: the exchange, and whom it counts together."""
     scope, key = config.venue.limits.scope, config.keys[alias]
     if scope is Scope.ADDRESS:
-        return _place(config)
+        return str(config.base_url)
     if scope is Scope.ACCOUNT and key.account is not None:
-        return f"{_place(config)} account {key.account}"
-    return f"{_place(config)} {key.api_key}"
-
-
-def _place(config: ExchangeConfig) -> str:
-    """Name an exchange: two of one address have limits of their own."""
-    return " ".join((*map(str, config.at[1:]), str(config.base_url)))
+        return f"{config.base_url} account {key.account}"
+    return f"{config.base_url} {key.api_key}"
 
 
 def nonces_place(config: ExchangeConfig, alias: str) -> str:
