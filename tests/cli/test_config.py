@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sealgate.cli import main
-from sealgate.config.schema import json_schema
+from sealgate.config.editor_schema import json_schema
 from sealgate.config.starter import starter_text
 from sealgate.config.venues import built_in_venue, venue_source
 

@@ -111,7 +111,7 @@ def schema() -> None:
 
     Editors with Taplo, such as VS Code with Even Better TOML, then complete and check as you type.
     """
-    from sealgate.config.schema import json_schema
+    from sealgate.config.editor_schema import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2))
 

@@ -19,7 +19,7 @@ venue_names  names that no venue has, and what to write instead
 listing      all settings as a flat list
 effective    each setting with its source: `config show`
 starter      the file that `config init` writes
-schema       the JSON Schema for editors
+editor_schema  the JSON Schema for editors
 """
 
 from sealgate.config.addresses import Address

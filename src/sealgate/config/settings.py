@@ -1,4 +1,4 @@
-"""The tree: one frozen model per table of the configuration file, with the defaults of docs/configuration.md.
+"""The settings: one frozen model per table of the file. A new setting is a field here, with its default.
 
 Every value is parsed here, once, into the type that its reader needs: an address, seconds, bytes. The checks
 that need more than one value are in consistency.py.

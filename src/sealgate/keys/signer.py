@@ -1,4 +1,7 @@
-"""What a key signs with: a function of its secret from which the secret cannot be read back."""
+"""What a key signs with: a function of its secret from which the secret cannot be read back.
+
+The names of digests and forms of secrets that a venue's file may use are in venues/scheme.py.
+"""
 
 import binascii
 import hashlib

@@ -5,6 +5,8 @@ claims is sent, and the bot with the lowest tag goes first (Goyal, Vin and Cheng
 takes the tag that is served now, if its own is lower: it goes at once, but saves up nothing. What a bot does
 not ask for, the others borrow.
 
+The tasks themselves wait in scheduler.py.
+
 Claims that are alike keep a place each, so that all go when the earliest of them does, which alone pays.
 
 Every step costs at most the logarithm of the number of waiting claims. Only the estimate of a wait asks each

@@ -2,7 +2,8 @@
 
 `Admission.admit` is the way in. Each rule is one function that returns or raises a Refusal; their order is
 `authenticate` (`check_head`, then `identify`) and `authorise`. Everything is decided on the raw target and
-fields that arrived, which are those that are signed and sent.
+fields that arrived, which are those that are signed and sent. Whether an admitted request may go at this
+moment is decided in standing.py.
 """
 
 import base64

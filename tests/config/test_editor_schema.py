@@ -10,8 +10,8 @@ import pytest
 
 from rig.fences import fences
 from sealgate.config import ConfigError
+from sealgate.config.editor_schema import DRAFT, json_schema
 from sealgate.config.load import load_config
-from sealgate.config.schema import DRAFT, json_schema
 from sealgate.config.starter import starter_text
 
 SCHEMA = json_schema()
