@@ -4,21 +4,21 @@ Pure:
 names  paths of settings, as TOML and the environment write them, and the names that nobody may choose
 
 Shell:
-settings     one model per table of the file; a new setting is a field here
-tree         the whole, `Config`, and what holds for one of its exchanges, `ExchangeConfig`
-values       the types of its fields: what may be written, with our words if it is something else
-load         finds the file, reads the sources, checks the whole
-sources      the file, the environment, flags
-consistency  rules across tables
-problems     the errors of a configuration, one line each
-addresses    where to listen, where the exchange is
-references   where a secret is (`file:`, `env:`, …)
-files        files that the configuration names
-venues       the setting `venue`, and the files that come with the program
-venue_names  names that no venue has, and what to write instead
-listing      all settings as a flat list
-effective    each setting with its source: `config show`
-starter      the file that `config init` writes
+settings       one model per table of the file; a new setting is a field here
+tree           the whole, `Config`, and what holds for one of its exchanges, `ExchangeConfig`
+values         the types of its fields: what may be written, with our words if it is something else
+load           finds the file, reads the sources, checks the whole
+sources        the file, the environment, flags
+consistency    rules across tables
+problems       the errors of a configuration, one line each
+addresses      where to listen, where the exchange is
+references     where a secret is (`file:`, `env:`, …)
+files          files that the configuration names
+venues         the setting `venue`, and the files that come with the program
+venue_names    names that no venue has, and what to write instead
+listing        all settings as a flat list
+effective      each setting with its source: `config show`
+starter        the file that `config init` writes
 editor_schema  the JSON Schema for editors
 """
 
