@@ -2,7 +2,7 @@
 
 Pure:
 key              a key that signs
-signer           what it signs with, made of its secret
+signer           the raw signature of a message; a new algorithm goes here, its name in venues/scheme
 signing_choices  how the `[signing]` table may have HMAC signatures written
 bot              a client of the gateway
 wrong_secrets    what people store in the place of a secret

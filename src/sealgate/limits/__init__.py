@@ -23,7 +23,7 @@ snapshots     limits as plain values
 status        what there is to see of it
 
 Shell:
-scheduler  where the tasks of waiting requests are held
+scheduler  where requests wait for their turn at the limit; all waits in order: request/pipeline
 """
 
 from sealgate.limits.estimator import LimitEstimator, Step

@@ -19,7 +19,7 @@ shared_reads  one reply for identical reads
 learning      what an attempt teaches pacer and clock
 replies       the reply to the bot
 rules         from the configuration to the rules of admission
-generation    all that one configuration makes of the parts
+generation    a Backend is one exchange with its settings and rules; all of them are replaced by a reload
 own_reads     reads that the gateway sends itself
 key_care      tries keys
 price_care    reads prices for policies

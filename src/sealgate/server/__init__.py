@@ -4,7 +4,7 @@ Shell:
 serving    gateway and readers put together: what `serve` runs
 gateway    the gateway as a whole
 reload     builds, tries and swaps a new generation
-exchanges  from the configuration to an exchange
+exchanges  builds an exchange from the configuration (which one a request is for: request/router)
 services   the parts that are kept over a reload
 memory     what outlives every generation
 opening    where bots come in
