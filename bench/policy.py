@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=20_000, help="in all rounds of a row")
     times = parser.parse_args().orders
     memory = PolicyMemory()
-    guard, prices, numbers = memory.guard("grid", POLICY, ""), memory.prices[""], count()
+    guard, prices, numbers = memory.guard("grid", (POLICY,), "", ""), memory.prices[""], count()
     route = ROUTES.find("POST", "/order")
 
     def body(side: bytes = b"buy") -> bytes:

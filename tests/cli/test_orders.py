@@ -30,15 +30,18 @@ ORDER = journals.ORDER._replace(
 )
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 TABLE = """\
-            bot   order                        sent, UTC     fence, UTC
-request id  key   Idempotency-Key              (exchange)    (exchange)    times
+            bot
+            exchange  order                    sent, UTC     fence, UTC
+request id  key       Idempotency-Key          (exchange)    (exchange)    times
 ────────────────────────────────────────────────────────────────────────────────
-mine        grid  POST /v1/trade/order         2026-09-21    2026-09-21    2
-            main  buy 0.0010 BTC at 65000.0    14:13:20.012  14:13:25.100
-                  3f2c7a52-4f3d-4a52-9a7d-012
-                  3456789ab
-a1-2        grid  POST /v1/trade/order         2026-09-21    2026-09-21    2
-            main  -                            14:13:20.013  14:13:25.100
+mine        grid      POST /v1/trade/order     2026-09-21    2026-09-21    2
+            spot      buy 0.0010 BTC at        14:13:20.012  14:13:25.100
+            main      65000.0
+                      3f2c7a52-4f3d-4a52-9a7d
+                      -0123456789ab
+a1-2        grid      POST /v1/trade/order     2026-09-21    2026-09-21    2
+            spot      -                        14:13:20.013  14:13:25.100
+            main
 """
 IDEMPOTENT = ORDER._replace(idempotency_key="3f2c7a52-4f3d-4a52-9a7d-0123456789ab")
 
@@ -135,6 +138,44 @@ def test_a_request_id_that_a_bot_used_twice(file: Path) -> None:
     assert result.stderr == "sealgate: 2 orders have the request id mine; give an ID: a1-1, a1-2\n"
     assert run(file, "--settle", "a1-2").stdout == "settled mine\n"
     assert listed(file) == ["a1-1"]
+
+
+def at_two(file: Path) -> None:
+    """Leave the same request id at two exchanges, of which none is configured."""
+    leave_behind(file, sent_row(ORDER), sent_row(second("mine")._replace(exchange="perp")))
+
+
+def test_those_at_one_exchange_are_listed_though_it_is_no_longer_configured(file: Path) -> None:
+    at_two(file)
+    orders = [
+        json.loads(run(file, "--json", *asked).stdout)["orders"]
+        for asked in ((), ("--exchange", "spot"), ("--exchange", "perp"), ("--exchange", "service"))
+    ]
+    spot, perp = ("a1-1", "spot"), ("a1-2", "perp")
+    assert [[(one["id"], one["exchange"]) for one in some] for some in orders] == [
+        [spot, perp],
+        [spot],
+        [perp],
+        [],
+    ]
+    assert run(file, "--exchange", "service").stdout == "no orders in doubt at service\n"
+
+
+def test_those_at_one_exchange_are_settled(file: Path) -> None:
+    at_two(file)
+    assert run(file, "--exchange", "perp", "--settle", "mine").stdout == "settled mine\n"
+    assert listed(file) == ["a1-1"]
+    assert run(file, "--exchange", "service", "--settle-all").stdout == "no orders in doubt at service\n"
+    assert run(file, "--exchange", "spot", "--settle-all").stdout == "settled mine\n"
+    assert listed(file) == []
+
+
+def test_an_exchange_that_is_neither_configured_nor_has_any(file: Path) -> None:
+    at_two(file)
+    for name, hint in (("sopt", "did you mean spot?"), ("zzz", "it may be service, spot, perp")):
+        result = run(file, "--exchange", name)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == f"sealgate: error: there is no exchange {name}; {hint}\n"
 
 
 def test_the_two_ways_to_settle_exclude_each_other(file: Path) -> None:

@@ -27,8 +27,7 @@ def lines(venue: str, policy: dict[str, Any], may: tuple[str, ...] = ("read", "t
         "keys": {"main": key},
         "bots": bots,
     }
-    config = config_of(tree)
-    return list(look_at_policies(config, config.served.values()))
+    return list(look_at_policies(config_of(tree)))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +52,11 @@ def lines(venue: str, policy: dict[str, Any], may: tuple[str, ...] = ("read", "t
         (
             *("kucoin", {"max_orders_per_day": 5}, Level.FAIL),
             f"{NO_ORDER} kucoin does not say how orders are read",
+            "closes ",
+        ),
+        (
+            *("okx", {"max_notional_per_day": "9"}, Level.FAIL),
+            f"{NO_ORDER} okx does not say what max_notional_per_day could be judged by",
             "closes ",
         ),
         (
@@ -83,6 +87,33 @@ def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes() -> Non
     routes = lines("bybit", policy, ("read", "trade", "keys"))[1]
     assert routes.level is Level.WARN
     assert "POST /v5/asset/withdraw/create" in routes.text
+
+
+def test_policies_of_several_exchanges_say_where_they_hold() -> None:
+    key = {"api_key": "ak-public-1", "secret": "env:SECRET"}
+    own = {"perp": {"max_notional_per_day": "50000"}}
+    bots = {
+        "grid": {"token": "env:A", "keys": ["main", "swap"], "policy": {"symbols": ["BTC"]}, "policies": own},
+        "cash": {"token": "env:B", "key": "main", "policy": {"max_orders_per_day": 5}},
+    }
+    tree: dict[str, object] = {
+        "exchanges": {"spot": {"base_url": "https://a.example"}, "perp": {"base_url": "https://b.example"}},
+        "keys": {"main": {**key, "exchange": "spot"}, "swap": {**key, "exchange": "perp"}},
+        "bots": bots,
+    }
+    found = [(one.area, one.text) for one in look_at_policies(config_of(tree))]
+    worth = "may send orders in any symbol, together worth at most 50000 a day"
+    prices = "for all but limit buys, the gateway reads prices: GET /v1/trade/symbols/list"
+    assert found[::2] == [
+        ("bots.grid.policy", "at spot, grid may send orders in BTC"),
+        ("bots.cash.policy", "at spot, cash may send orders in any symbol, at most 5 a day"),
+        ("bots.grid.policy", "at perp, grid may send orders in BTC"),
+        ("bots.grid.policies.perp", f"at perp, grid {worth}; {prices}"),
+    ]
+    assert [text[:15] for _, text in found[1::2]] == [
+        *("at spot, closes", "at spot, closes"),
+        *("at perp, closes", "at perp, closes"),
+    ]
 
 
 def test_a_policy_with_max_notional_says_what_is_read_for_it(tmp_path: Path) -> None:

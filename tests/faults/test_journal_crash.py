@@ -27,7 +27,7 @@ KEEPING = Keeping(3600.0, 10**8)
 thread._LOOK_S = 0.01
 
 def order(number):
-    place = "mine", "grid", "main", "POST", "/order", Lane.ORDER, "/v1/trade/order", None, None
+    place = "mine", "grid", "spot", "main", "POST", "/order", Lane.ORDER, "/v1/trade/order", None, None
     return Order(f"a1-{number}", *place, 1_790_000_000_000, 1_790_000_005_000, 1, 1_790_000_000_000)
 """
 WRITES_UNTIL_KILLED = f"""{START}

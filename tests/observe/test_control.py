@@ -28,6 +28,7 @@ from sealgate.server.serving import running_control
         (b'{"bot": "grid"}', Scope("grid")),
         (b'{"key": "main"}', Scope(None, "main")),
         (b'{"bot": "grid", "key": "main"}', Scope("grid", "main")),
+        (b'{"exchange": "spot"}', Scope(exchange="spot")),
     ],
 )
 def test_whom_a_command_means(body: bytes, scope: Scope) -> None:
@@ -51,6 +52,8 @@ def test_a_reason() -> None:
         b'{"bot": ""}',
         b'{"bot": 7}',
         b'{"bot": ["grid"]}',
+        b'{"exchange": ""}',
+        b'{"exchange": ["spot"]}',
         b'{"reason": 7}',
         b'{"reason": "two\\nlines"}',
         b'{"reason": "\\u001b[2J"}',
@@ -103,7 +106,7 @@ async def test_a_halt_is_shown_everywhere(upstream: Upstream, tmp_path: Path) ->
         assert 'sealgate_halted{bot="local",key=""} 1.0' in (await desk.ask("/metrics"))[1]
         status, text = await desk.ask("/status.json")
         (halt,) = json.loads(text)["halts"]
-        assert (halt["bot"], halt["key"]) == ("local", None)
+        assert (halt["bot"], halt["key"], halt["exchange"]) == ("local", None, None)
         status, said = await desk.tell("/-/resume")
         assert (status, said["halts"]) == (200, [])
         assert await desk.ask("/-/ready") == (200, "ready\n")

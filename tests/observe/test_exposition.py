@@ -71,7 +71,7 @@ MUCH = replace(
     reloads={"ok": 2},
     callback_errors=3,
     tls_cert_expires_at=6.0,
-    policies=(PolicyStatus("grid", "may", is_observing=False, refusals={"symbols": 7}),),
+    policies=(PolicyStatus("grid", "spot", "may", is_observing=False, refusals={"symbols": 7}),),
 )
 
 

@@ -188,9 +188,9 @@ def test_a_refusal_that_is_over_advises_nothing() -> None:
 def test_what_policies_refused_is_told_by_rule() -> None:
     counts = {"max_size": 2, "symbols": 1, "body": 0}
     policies = (
-        PolicyStatus("grid", "may send orders in BTC", is_observing=False, refusals=counts),
-        PolicyStatus("maker", "would be held to it", is_observing=True, refusals=counts),
-        PolicyStatus("idle", "may send orders in BTC", is_observing=False, refusals={"body": 0}),
+        PolicyStatus("grid", "spot", "may send orders in BTC", is_observing=False, refusals=counts),
+        PolicyStatus("maker", "spot", "would be held to it", is_observing=True, refusals=counts),
+        PolicyStatus("idle", "spot", "may send orders in BTC", is_observing=False, refusals={"body": 0}),
     )
     shown = picture(status=replace(STATUS, policies=policies)).document()["policies"]
     assert [policy["by_rule"] for policy in shown] == [

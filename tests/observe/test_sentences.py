@@ -315,7 +315,7 @@ def test_what_went_wrong_the_latest_first() -> None:
 def test_where_nothing_went_wrong_it_says_so() -> None:
     assert words()["nothing_wrong"] == "No bot has met an error or a refusal since the start."
     assert words(STATUS, REFUSED)["nothing_wrong"] == ""
-    policy = PolicyStatus("grid", "may", is_observing=False, refusals={"symbols": 1})
+    policy = PolicyStatus("grid", "spot", "may", is_observing=False, refusals={"symbols": 1})
     found = words(replace(STATUS, policies=(policy,)))
     assert (found["nothing_wrong"], found["policies"]) == ("", ["grid's policy has refused: 1 by symbols"])
 

@@ -72,6 +72,7 @@ def test_the_status_can_be_written_as_json() -> None:
         {
             "bot": "grid",
             "key": None,
+            "exchange": None,
             "since_ms": 1,
             "words": "bot grid",
             "resume": "sealgate resume --bot grid",

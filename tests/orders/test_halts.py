@@ -8,6 +8,7 @@ from sealgate.venues.routes import RouteTable
 
 GRID, MAIN = Scope("grid"), Scope(None, "main")
 BOTH = Scope("grid", "main")
+SPOT, GRID_AT_SPOT = Scope(exchange="spot"), Scope("grid", exchange="spot")
 
 
 def halted(*scopes: Scope) -> Halts:
@@ -25,6 +26,11 @@ def halted(*scopes: Scope) -> Halts:
         (MAIN, True, False, True),
         (BOTH, True, False, False),
         (Scope("maker", "alt"), False, False, False),
+        (SPOT, True, True, True),
+        (GRID_AT_SPOT, True, True, False),
+        (Scope("grid", "main", "spot"), True, False, False),
+        (Scope(exchange="perp"), False, False, False),
+        (Scope("grid", "main", "perp"), False, False, False),
     ],
 )
 def test_whom_a_halt_stops(
@@ -35,13 +41,16 @@ def test_whom_a_halt_stops(
 ) -> None:
     halts = halted(scope)
     pairs = (("grid", "main"), ("grid", "alt"), ("maker", "main"))
-    found = [halts.find(*pair) is not None for pair in pairs]
+    found = [halts.find(*pair, "spot") is not None for pair in pairs]
     assert found == [stops_grid_main, stops_grid_alt, stops_maker_main]
 
 
 def test_the_widest_halt_is_named() -> None:
-    assert halted(BOTH, GRID, Scope()).find("grid", "main") == Halt(Scope(), 3)
-    assert halted(BOTH, GRID).find("grid", "main") == Halt(GRID, 2)
+    assert halted(BOTH, GRID, Scope()).find("grid", "main", "spot") == Halt(Scope(), 3)
+    assert halted(BOTH, GRID).find("grid", "main", "spot") == Halt(GRID, 2)
+    assert halted(GRID_AT_SPOT, SPOT).find("grid", "main", "spot") == Halt(SPOT, 2)
+    assert halted(SPOT, GRID).find("grid", "main", "spot") == Halt(SPOT, 1)
+    assert halted(SPOT, GRID).find("grid", "main", "perp") == Halt(GRID, 2)
 
 
 def test_a_second_halt_of_the_same_keeps_who_and_why_of_the_first() -> None:
@@ -67,14 +76,17 @@ def test_who_it_was_in_words(origin: Origin, who: str) -> None:
     ("resumed", "left"),
     [
         (Scope(), []),
-        (GRID, [Scope(), MAIN]),
-        (MAIN, [Scope(), GRID]),
-        (BOTH, [Scope(), GRID, MAIN]),
-        (Scope("maker"), [Scope(), GRID, MAIN, BOTH]),
+        (GRID, [Scope(), MAIN, SPOT]),
+        (MAIN, [Scope(), GRID, SPOT, GRID_AT_SPOT]),
+        (BOTH, [Scope(), GRID, MAIN, SPOT, GRID_AT_SPOT]),
+        (Scope("maker"), [Scope(), GRID, MAIN, BOTH, SPOT, GRID_AT_SPOT]),
+        (SPOT, [Scope(), GRID, MAIN, BOTH]),
+        (GRID_AT_SPOT, [Scope(), GRID, MAIN, BOTH, SPOT]),
+        (Scope(exchange="perp"), [Scope(), GRID, MAIN, BOTH, SPOT, GRID_AT_SPOT]),
     ],
 )
 def test_what_is_within_the_scope_is_resumed_and_nothing_wider(resumed: Scope, left: list[Scope]) -> None:
-    before = halted(Scope(), GRID, MAIN, BOTH)
+    before = halted(Scope(), GRID, MAIN, BOTH, SPOT, GRID_AT_SPOT)
     halts = before.without(resumed)
     assert [halt.scope for halt in halts] == left
     assert {*halts, *before.within(resumed)} == {*before}
@@ -95,6 +107,12 @@ def test_halts_are_values() -> None:
         (GRID, "bot grid", "sealgate resume --bot grid"),
         (MAIN, "key main", "sealgate resume --key main"),
         (BOTH, "bot grid with key main", "sealgate resume --bot grid --key main"),
+        (SPOT, "all bots at spot", "sealgate resume --exchange spot"),
+        (
+            Scope("grid", "main", "spot"),
+            "bot grid with key main at spot",
+            "sealgate resume --bot grid --key main --exchange spot",
+        ),
     ],
 )
 def test_a_scope_in_words(scope: Scope, words: str, resume: str) -> None:

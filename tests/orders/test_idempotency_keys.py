@@ -26,7 +26,7 @@ DONE, REFUSED, NOT_SENT, UNKNOWN = (
     Conclusion.UNKNOWN,
 )
 AMPLE = ReplayBounds(most_count=100, most_bytes=1000, longest_s=60.0)
-K = Name("grid", "k-1")
+K = Name("grid", "spot", "k-1")
 CONTENT = digest("POST", "/v1/trade/order", "ak-1", b"{}")
 FENCE_MS = 1_790_000_005_000
 
@@ -40,7 +40,7 @@ def done(body: bytes = b'{"id": 1}') -> Ending:
 
 
 def name(number: int) -> Name:
-    return Name("grid", f"k-{number}")
+    return Name("grid", "spot", f"k-{number}")
 
 
 def settle(replays: IdempotencyKeys, key: Name, ending: Ending, at: float = 0.0) -> None:
@@ -79,8 +79,24 @@ def test_a_key_serves_one_request_only(*, is_settled: bool) -> None:
 
 def test_two_bots_may_use_the_same_key() -> None:
     replays = IdempotencyKeys(AMPLE)
-    settle(replays, Name("grid", "k"), done())
-    assert replays.begin(Name("maker", "k"), CONTENT, 1.0) == Fresh()
+    settle(replays, Name("grid", "spot", "k"), done())
+    assert replays.begin(Name("maker", "spot", "k"), CONTENT, 1.0) == Fresh()
+
+
+def test_a_key_at_another_exchange_is_another_one() -> None:
+    replays = IdempotencyKeys(AMPLE)
+    settle(replays, Name("grid", "spot", "k"), done())
+    assert replays.begin(Name("grid", "perp", "k"), CONTENT, 1.0) == Fresh()
+    assert isinstance(replays.begin(Name("grid", "spot", "k"), CONTENT, 1.0), Repeated)
+
+
+def test_many_keys_at_one_exchange_make_none_at_another_forgotten() -> None:
+    replays = IdempotencyKeys(ReplayBounds(2, 1000, 60.0))
+    settle(replays, Name("grid", "spot", "k"), done())
+    for number in range(5):
+        settle(replays, Name("grid", "perp", f"k-{number}"), done())
+    assert isinstance(replays.begin(Name("grid", "spot", "k"), CONTENT, 1.0), Repeated)
+    assert len(replays) == 3
 
 
 def test_an_unknown_outcome_is_repeated_with_its_fence() -> None:
@@ -168,10 +184,10 @@ def test_no_bot_crowds_out_the_keys_of_another() -> None:
     replays = IdempotencyKeys(ReplayBounds(3, 2 * reply().size, 60.0))
     settle(replays, K, done())
     for number in range(10):
-        settle(replays, Name("maker", f"k-{number}"), done(), 1.0)
+        settle(replays, Name("maker", "spot", f"k-{number}"), done(), 1.0)
     for number in range(3):
-        replays.begin(Name("maker", f"under way {number}"), CONTENT, 1.0)
-    declined = replays.begin(Name("maker", "one more"), CONTENT, 1.0)
+        replays.begin(Name("maker", "spot", f"under way {number}"), CONTENT, 1.0)
+    declined = replays.begin(Name("maker", "spot", "one more"), CONTENT, 1.0)
     assert isinstance(declined, Declined)
     assert declined.slug == "queue_full"
     assert isinstance(replays.begin(K, CONTENT, 2.0), Repeated)
@@ -201,10 +217,12 @@ class Counted(str):
 def lookups_of_one_order(already: int) -> int:
     """Fill a store with that many keys, of which all but two have lost their reply; then send one more."""
     replays = IdempotencyKeys(ReplayBounds(already, 2 * reply().size, 1e6))
-    kept = [Kept(Name("grid", Counted(f"k-{age}")), CONTENT, done(), float(age)) for age in range(already)]
+    kept = [
+        Kept(Name("grid", "spot", Counted(f"k-{age}")), CONTENT, done(), float(age)) for age in range(already)
+    ]
     replays.restore(kept, now=0.0)
     Counted.lookups = 0
-    settle(replays, Name("grid", Counted("one more")), done())
+    settle(replays, Name("grid", "spot", Counted("one more")), done())
     return Counted.lookups
 
 
@@ -293,7 +311,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(bot=st.sampled_from(BOTS), number=st.integers(1, 5))
     def begin(self, bot: str, number: int) -> None:
-        key = Name(bot, f"k-{number}")
+        key = Name(bot, "spot", f"k-{number}")
         begun = self.replays.begin(key, CONTENT, self.now)
         if key in self.under_way:
             assert isinstance(begun, Declined)

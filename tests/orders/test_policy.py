@@ -12,12 +12,14 @@ from sealgate.http.headers import Head
 from sealgate.http.target import parse_target
 from sealgate.observe.status import policy_status
 from sealgate.orders.policy import (
+    Counted,
     Guard,
     Passed,
     Policy,
     PolicyError,
     PolicyMemory,
     Usage,
+    Used,
     is_judged,
     judge,
     words,
@@ -68,6 +70,9 @@ def rule_of(policy: Policy, *orders: OrderTerms) -> str | None:
         (Policy(max_notional=D(5999)), order(is_capped=False), "max_notional"),
         (Policy(max_notional=D(6000)), order(price="60001", is_capped=False), "max_notional"),
         (Policy(max_notional=D(9999)), order("ETH", is_capped=False), "max_notional"),
+        (Policy(max_notional_per_day=D(1)), order(), None),
+        (Policy(max_notional_per_day=D(1)), order("ETH", price=None), "max_notional_per_day"),
+        (Policy(max_notional_per_day=D(1)), order(size=None), "body"),
         (Policy(reduce_only=True), order(), "reduce_only"),
         (Policy(reduce_only=True), OrderTerms(None, None, None, reduces=True), None),
         (Policy(), order(None, None, None), None),
@@ -79,6 +84,13 @@ def test_each_setting_refuses_what_it_says(policy: Policy, terms: OrderTerms, ru
 
 def test_one_bad_order_of_a_batch_is_enough() -> None:
     assert rule_of(Policy(max_size=D(1)), order(), order(size="2"), order()) == "max_size"
+
+
+def test_what_orders_are_worth_together() -> None:
+    policy = Policy(max_notional_per_day=D(1))
+    sell = order(size="0.5", price="60001", is_capped=False)
+    assert judge(policy, (order(), order(price=None), sell), PRICES.get) == D(10 + 6000) + D("30000.5")
+    assert judge(Policy(max_size=D(1)), (order(),), PRICES.get) == 0
 
 
 FULL = OrderShape(symbol=("s",), size=("q",), price=("p",), reduce_only=("r",))
@@ -102,8 +114,9 @@ NOTHING = OrderShape()
         ),
         (Policy(max_notional=D(1)), OrderShape(size=("q",), price=("p",)), "max_notional"),
         (Policy(max_notional=D(1)), OrderShape(size=("q",), side=("b",), buys=frozenset({"b"})), None),
+        (Policy(max_notional_per_day=D(1)), NOTHING, "max_notional_per_day"),
         (Policy(reduce_only=True), NOTHING, "reduce_only"),
-        (Policy(frozenset({"BTC"}), {"BTC": D(1)}, D(1), 1, 1, reduce_only=True), FULL, None),
+        (Policy(frozenset({"BTC"}), {"BTC": D(1)}, D(1), D(1), 1, 1, reduce_only=True), FULL, None),
     ],
 )
 def test_what_a_policy_cannot_judge_is_known_before(
@@ -159,8 +172,15 @@ MINUTE_S, DAY_S = 60.0, 86400.0
 MINUTE, DAY = Policy(max_orders_per_minute=3), Policy(max_orders_per_day=3)
 
 
-def send(usage: Usage, policy: Policy, orders: int, at: float) -> None:
-    usage.ended(usage.count(policy, orders, at), at)
+def begin(usage: Usage, policy: Policy, orders: int, at: float, worth: str = "0") -> Used:
+    used = Used(orders, D(worth))
+    usage.check(policy, used, at)
+    usage.begin(used)
+    return used
+
+
+def send(usage: Usage, policy: Policy, orders: int, at: float, worth: str = "0") -> None:
+    usage.ended(begin(usage, policy, orders, at, worth), at)
 
 
 @pytest.mark.parametrize(("policy", "span_s"), [(MINUTE, MINUTE_S), (DAY, DAY_S)])
@@ -169,58 +189,59 @@ def test_so_many_orders_pass_within_any_span(policy: Policy, span_s: float) -> N
     for at in (0.0, 10.0, 20.0):
         send(usage, policy, 1, at)
     with pytest.raises(PolicyError, match="3 of 3 orders") as refused:
-        usage.count(policy, 1, span_s - 0.001)
+        begin(usage, policy, 1, span_s - 0.001)
     assert refused.value.rule == policy.rules[0]
     send(usage, policy, 1, span_s)
     with pytest.raises(PolicyError):
-        usage.count(policy, 1, span_s + 9)
+        begin(usage, policy, 1, span_s + 9)
 
 
 def test_a_batch_counts_each_of_its_orders() -> None:
     usage = Usage()
     send(usage, MINUTE, 2, 0.0)
     with pytest.raises(PolicyError):
-        usage.count(MINUTE, 2, 1.0)
-    usage.count(MINUTE, 1, 1.0)
+        begin(usage, MINUTE, 2, 1.0)
+    begin(usage, MINUTE, 1, 1.0)
 
 
 def test_what_was_never_sent_counts_no_more() -> None:
     usage = Usage()
-    kept, sent = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 1.0)
+    kept, sent = begin(usage, DAY, 1, 0.0), begin(usage, DAY, 2, 1.0)
     usage.ended(kept, None)
     with pytest.raises(PolicyError, match="2 of 3"):
-        usage.count(DAY, 2, 2.0)
+        begin(usage, DAY, 2, 2.0)
     usage.ended(sent, None)
-    usage.count(DAY, 3, 3.0)
+    begin(usage, DAY, 3, 3.0)
 
 
 def test_an_order_counts_while_it_waits_and_for_the_span_from_when_it_was_sent() -> None:
     usage = Usage()
-    early, late = usage.count(MINUTE, 1, 0.0), usage.count(MINUTE, 2, 0.0)
+    early, late = begin(usage, MINUTE, 1, 0.0), begin(usage, MINUTE, 2, 0.0)
     with pytest.raises(PolicyError, match="3 of 3"):
-        usage.count(MINUTE, 1, 10 * MINUTE_S)
+        begin(usage, MINUTE, 1, 10 * MINUTE_S)
     usage.ended(late, 600.0)
     usage.ended(early, 590.0)  # its reply took longer: it counts as long as those that were sent after it
     with pytest.raises(PolicyError, match="3 of 3"):
-        usage.count(MINUTE, 1, 659.0)
-    usage.count(MINUTE, 3, 660.0)
+        begin(usage, MINUTE, 1, 659.0)
+    begin(usage, MINUTE, 3, 660.0)
 
 
 def test_an_order_whose_reply_came_late_shortens_no_others_count() -> None:
     usage = Usage()
-    early, late = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 0.0)
+    early, late = begin(usage, DAY, 1, 0.0), begin(usage, DAY, 2, 0.0)
     usage.ended(late, 9.0)
     usage.ended(early, 1.0)
     with pytest.raises(PolicyError, match="3 of 3"):
-        usage.count(DAY, 1, DAY_S + 5.0)
+        begin(usage, DAY, 1, DAY_S + 5.0)
 
 
 def test_what_passed_before_a_restart_counts() -> None:
     usage = Usage()
-    usage.restore([Passed(-DAY_S + 1, 2), Passed(-5.0, 1)])
+    usage.restore(-DAY_S + 1, Used(2))
+    usage.restore(-5.0, Used(1))
     with pytest.raises(PolicyError):
-        usage.count(DAY, 1, 0.0)
-    usage.count(DAY, 2, 1.0)
+        begin(usage, DAY, 1, 0.0)
+    begin(usage, DAY, 2, 1.0)
 
 
 def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
@@ -233,7 +254,7 @@ def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
         if not step % 500:
             exact = sum(at > now - MINUTE_S for at in times)
             with pytest.raises(PolicyError):
-                usage.count(Policy(max_orders_per_minute=exact), 1, now)
+                begin(usage, Policy(max_orders_per_minute=exact), 1, now)
             send(usage, Policy(max_orders_per_minute=exact + 11), 1, now)
             times.append(now)
 
@@ -261,14 +282,14 @@ def test_orders_that_nothing_limits_take_bounded_room() -> None:
 
 
 def test_a_policy_in_a_sentence() -> None:
-    policy = Policy(frozenset({"ETH", "BTC"}), D("0.5"), D("1E+4"), 60, 2000, reduce_only=True)
+    policy = Policy(frozenset({"ETH", "BTC"}), D("0.5"), D("1E+4"), D("5E+4"), 60, 2000, reduce_only=True)
     assert policy.rules == (
-        *("symbols", "max_size", "max_notional"),
+        *("symbols", "max_size", "max_notional", "max_notional_per_day"),
         *("max_orders_per_minute", "max_orders_per_day", "reduce_only"),
     )
     assert words(policy) == (
         "may send reduce-only orders in BTC and ETH, of at most 0.5, worth at most 10000, "
-        "at most 60 a minute, at most 2000 a day"
+        "together worth at most 50000 a day, at most 60 a minute, at most 2000 a day"
     )
     observed = Policy(max_size={"SOL": D(5), "ETH": D(2), "BTC": D(1)}, observe=True)
     assert words(observed) == (
@@ -284,10 +305,12 @@ ROUTE = RouteTable(
     (RouteRow("POST", "/order", order=OrderShape(symbol=("s",), size=("q",), price=("p",))),)
 ).find("POST", "/order")
 OTHER = RouteTable(()).find("POST", "/order")
+SIDED = OrderShape(symbol=("s",), size=("q",), price=("p",), side=("b",), buys=frozenset({"buy"}))
+VALUED = RouteTable((RouteRow("POST", "/order", order=SIDED),)).find("POST", "/order")
 
 
-def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> int | str:
-    return guard.admit(route, TARGET, head or Head({}, b""), body, 0.0)
+def admitted(guard: Guard, body: bytes, route: Route = ROUTE) -> Passed:
+    return guard.admit(route, TARGET, Head({}, b""), body, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +328,7 @@ def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None 
     ],
 )
 def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, detail: str) -> None:
-    guard = PolicyMemory().guard("grid", policy, "https://x")
+    guard = PolicyMemory().guard("grid", (policy,), "x", "x https")
     with pytest.raises(Refusal) as refused:
         admitted(guard, body, route)
     assert (refused.value.slug, refused.value.reason.status) == ("policy_refused", 403)
@@ -315,21 +338,89 @@ def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, 
 
 
 def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:
-    guard = PolicyMemory().guard("grid", Policy(max_size=D(1), observe=True), "https://x")
-    assert admitted(guard, b'{"q": 2}') == (
-        "Not refused, as policy.observe is set: policy.max_size: the size is above 1."
-    )
-    assert admitted(guard, b'{"q": 1}') == 1
-    (status,) = policy_status({"grid": guard})
-    assert (status.bot, status.is_observing) == ("grid", True)
+    guard = PolicyMemory().guard("grid", (Policy(max_size=D(1), observe=True),), "x", "x https")
+    told = "Not refused, as policy.observe is set: policy.max_size: the size is above 1."
+    assert admitted(guard, b'{"q": 2}') == Passed(None, told)
+    assert admitted(guard, b'{"q": 1}') == Passed(Used(1))
+    (status,) = policy_status("spot", {"grid": guard})
+    assert (status.bot, status.exchange, status.is_observing) == ("grid", "spot", True)
     assert status.refusals == {"max_size": 1, "body": 0, "route": 0}
 
 
-def test_a_new_policy_of_a_bot_goes_on_counting() -> None:
+ONE_A_DAY = Policy(max_orders_per_day=1)
+
+
+def test_a_new_policy_of_a_bot_goes_on_counting_at_its_exchange_and_counts_anew_at_another() -> None:
     memory = PolicyMemory()
-    admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://x"), b"{}")
+    admitted(memory.guard("grid", (ONE_A_DAY,), "x", "x https"), b"{}")
     with pytest.raises(Refusal):
-        admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://y"), b"{}")
+        admitted(memory.guard("grid", (ONE_A_DAY,), "x", "x moved"), b"{}")
+    admitted(memory.guard("grid", (ONE_A_DAY,), "y", "y https"), b"{}")
+    admitted(memory.guard("maker", (ONE_A_DAY,), "x", "x https"), b"{}")
+
+
+OWN = Policy(max_size=D(5), max_orders_per_day=2, name="policies.spot")
+
+
+def guard_of(*policies: Policy) -> Guard:
+    return PolicyMemory().guard("grid", policies, "spot", "spot https")
+
+
+def outcome_of(guard: Guard, size: int) -> str:
+    try:
+        passed = admitted(guard, b'{"q": %d, "s": "BTC", "p": 9}' % size)
+    except Refusal as refused:
+        return refused.detail
+    return passed.observed or "passed"
+
+
+def test_of_two_policies_both_must_allow_an_order() -> None:
+    guard = guard_of(Policy(max_size=D(9)), OWN)
+    assert outcome_of(guard, 10) == "policy.max_size: the size is above 9."
+    assert outcome_of(guard, 6) == "policies.spot.max_size: the size is above 5."
+    assert [outcome_of(guard, 5) for _ in range(2)] == ["passed", "passed"]
+    assert outcome_of(guard, 5) == "policies.spot.max_orders_per_day: 2 of 2 orders passed within a day."
+    assert guard.usage.refusals == {"max_size": 2, "max_orders_per_day": 1, "body": 0, "route": 0}
+    (status,) = policy_status("spot", {"grid": guard})
+    assert status.words == (
+        "may send orders in any symbol, of at most 9; "
+        "may send orders in any symbol, of at most 5, at most 2 a day"
+    )
+    assert not status.is_observing
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_one_of_two_policies_may_only_observe(*, is_first: bool) -> None:
+    """What it would refuse passes, and counts: the other one lets it be sent."""
+    observing = Policy(max_size=D(1), observe=True, name="policies.spot")
+    enforcing = Policy(max_size=D(5), max_orders_per_day=2)
+    guard = guard_of(*((observing, enforcing) if is_first else (enforcing, observing)))
+    assert outcome_of(guard, 6) == "policy.max_size: the size is above 5."
+    assert outcome_of(guard, 2) == (
+        "Not refused, as policies.spot.observe is set: policies.spot.max_size: the size is above 1."
+    )
+    assert outcome_of(guard, 1) == "passed"
+    assert outcome_of(guard, 1).startswith("policy.max_orders_per_day: 2 of 2 orders")
+
+
+def test_two_policies_that_observe_refuse_nothing_and_the_first_to_object_is_told() -> None:
+    first, second = (Policy(max_size=D(most), observe=True, name=f"p{most}") for most in (2, 1))
+    guard = guard_of(first, second)
+    assert outcome_of(guard, 3).startswith("Not refused, as p2.observe is set: p2.max_size")
+    assert outcome_of(guard, 2).startswith("Not refused, as p1.observe is set: p1.max_size")
+    assert admitted(guard, b'{"q": 3}').used is None
+    assert admitted(guard, b'{"q": 1}').used == Used(1)
+
+
+def test_an_order_is_valued_where_one_of_two_policies_asks_for_it() -> None:
+    day = Policy(max_notional_per_day=D(60), name="policies.spot")
+    for policies in ((Policy(max_size=D(9)), day), (day, Policy(max_size=D(9)))):
+        guard = guard_of(*policies)
+        head = Head({}, b"")
+        body = b'{"q": 5, "s": "BTC", "p": 9, "b": "buy"}'
+        assert guard.admit(VALUED, TARGET, head, body, 0.0).used == Used(1, D(45))
+        with pytest.raises(Refusal, match=r"policies\.spot\.max_notional_per_day: 45 of 60 passed"):
+            guard.admit(VALUED, TARGET, head, body, 0.0)
 
 
 BINANCE = RouteTable(built_in_venue("binance").routes)
@@ -354,10 +445,12 @@ def test_orders_of_binance_are_judged_in_form_or_query(
     path: str, text: str, rule: str | None, *, is_form: bool
 ) -> None:
     policy = Policy(frozenset({"BTCUSDT"}), D("0.5"), D(10000))
-    guard, body = PolicyMemory().guard("grid", policy, "https://x"), text.encode() if is_form else b""
+    guard, body = PolicyMemory().guard("grid", (policy,), "x", "x https"), text.encode() if is_form else b""
     target = parse_target(path if is_form else f"{path}?{text}", "")
     try:
-        assert guard.admit(BINANCE.find("POST", path), target, Head({}, b""), body, 0.0) == 1
+        passed = guard.admit(BINANCE.find("POST", path), target, Head({}, b""), body, 0.0)
+        assert passed.used is not None
+        assert passed.used.orders == 1
     except Refusal as refused:
         assert refused.detail.startswith(f"policy.{rule}: ")  # noqa: PT017 - or it is admitted
     assert sum(guard.usage.refusals.values()) == (rule is not None)
@@ -374,10 +467,10 @@ def says(price: int, symbol: str = "BTC") -> bytes:
 def test_prices_are_those_of_the_exchange_that_said_them() -> None:
     memory = PolicyMemory()
     policy = Policy(max_notional=D(10))
-    guard, other = (memory.guard("grid", policy, exchange) for exchange in ("https://x", "https://y"))
+    guard, other = (memory.guard("grid", (policy,), name, f"{name} https") for name in "xy")
     with pytest.raises(Refusal, match="no price of this symbol"):
         admitted(guard, b'{"s": "BTC", "q": 1}')
-    memory.prices["https://x"].learn(LIST, SYMBOL_PRICE, says(5), now=0.0)
+    memory.prices["x https"].learn(LIST, SYMBOL_PRICE, says(5), now=0.0)
     assert admitted(guard, b'{"s": "BTC", "q": 2}')
     with pytest.raises(Refusal, match="no price of this symbol"):
         admitted(other, b'{"s": "BTC", "q": 1}')
@@ -465,7 +558,10 @@ def test_prices_take_bounded_room_and_those_that_are_read_again_stay() -> None:
 
 def test_a_price_is_trusted_for_an_hour() -> None:
     memory = PolicyMemory()
-    guard, prices = memory.guard("grid", Policy(max_notional=D(10)), "https://x"), memory.prices["https://x"]
+    guard, prices = (
+        memory.guard("grid", (Policy(max_notional=D(10)),), "x", "x https"),
+        memory.prices["x https"],
+    )
     prices.learn(LIST, SYMBOL_PRICE, says(5), now=100.0)
     assert prices.last("BTC", 3700.0) == D(5)
     assert prices.last("BTC", 3700.1) is None
@@ -515,12 +611,59 @@ def test_symbols_that_orders_asked_for_take_bounded_room_and_the_latest_stay() -
     ("server_now", "is_full"), [(1000.0, True), (1005.0, True), (87_000.0, True), (88_000.0, False)]
 )
 def test_what_an_earlier_run_sent_counts_by_the_exchanges_clock(server_now: float, is_full: bool) -> None:
-    memory = PolicyMemory([("grid", 1000, 2)])
-    memory.date(server_now, 5.0)
-    memory.date(server_now, 6.0)
-    usage, policy = memory.usage["grid"], Policy(max_orders_per_day=2)
+    memory = PolicyMemory()
+    memory.remember([Counted("grid", "spot", 1000, 2, D(7)), Counted("grid", "perp", 1000, 1, D(9))])
+    assert [memory.is_undated(name) for name in ("spot", "perp", "other")] == [True, True, False]
+    memory.date("spot", server_now, 5.0)
+    memory.date("spot", server_now, 6.0)
+    assert [memory.is_undated(name) for name in ("spot", "perp")] == [False, True]
+    usage, policy = memory.usage("grid", "spot"), Policy(max_orders_per_day=2)
     if is_full:
         with pytest.raises(PolicyError, match="2 of 2 orders"):
-            usage.count(policy, 1, 7.0)
+            begin(usage, policy, 1, 7.0)
+        with pytest.raises(PolicyError, match="7 of 7 passed"):
+            begin(usage, Policy(max_notional_per_day=D(7)), 1, 7.0, "0.001")
     else:
-        assert usage.count(policy, 1, 7.0) == 1
+        begin(usage, policy, 1, 7.0)
+    begin(memory.usage("grid", "perp"), ONE_A_DAY, 1, 7.0)
+
+
+A_DAY = Policy(max_notional_per_day=D(100))
+
+
+def test_what_orders_of_a_day_are_worth_together_is_bounded() -> None:
+    usage = Usage()
+    send(usage, A_DAY, 1, 0.0, "60")
+    send(usage, A_DAY, 2, 10.0, "39.5")
+    with pytest.raises(
+        PolicyError, match=r"^99\.5 of 100 passed within a day, which leaves too little"
+    ) as refused:
+        begin(usage, A_DAY, 1, DAY_S - 1, "0.50000000000000000000000000000000001")
+    assert refused.value.rule == "max_notional_per_day"
+    send(usage, A_DAY, 1, DAY_S - 1, "0.5")
+    send(usage, A_DAY, 1, DAY_S, "60")
+
+
+def test_orders_that_wait_are_worth_something_those_that_the_exchange_refused_are_not() -> None:
+    usage, both = Usage(), Policy(max_notional_per_day=D(100), max_orders_per_day=3)
+    waiting = begin(usage, both, 1, 0.0, "100")
+    with pytest.raises(PolicyError, match="100 of 100 passed"):
+        begin(usage, both, 1, 1.0, "1")
+    usage.ended(waiting, 2.0, is_refused=True)
+    refused = begin(usage, both, 1, 3.0, "100")
+    usage.ended(refused, None)
+    send(usage, both, 1, 4.0, "100")
+    with pytest.raises(PolicyError, match="100 of 100 passed"):
+        begin(usage, both, 1, 5.0, "1")
+    send(usage, both, 1, 5.0, "0")
+    with pytest.raises(PolicyError, match="3 of 3 orders"):  # a refused one is an order that was sent
+        begin(usage, both, 1, 6.0, "0")
+
+
+def test_amounts_that_lie_too_far_apart_for_a_sum_are_rounded_up() -> None:
+    usage = Usage()
+    send(usage, A_DAY, 1, 0.0, "1")
+    send(usage, A_DAY, 1, 0.0, "1e-9999")
+    with pytest.raises(PolicyError):
+        begin(usage, A_DAY, 1, 1.0, "99")
+    send(usage, A_DAY, 1, DAY_S + 20, "100")

@@ -49,8 +49,8 @@ RULES = Rules(
     max_body=1000,
 )
 POLICIES = PolicyMemory()
-GUARD = POLICIES.guard("grid", Policy(symbols=frozenset({"BTC"})), "https://x")
-GUARDED = replace(RULES, policies=POLICIES, guards={"grid": GUARD}, prices=POLICIES.prices["https://x"])
+GUARD = POLICIES.guard("grid", (Policy(symbols=frozenset({"BTC"})),), "spot", "x")
+GUARDED = replace(RULES, policies=POLICIES, guards={"grid": GUARD}, prices=POLICIES.prices["x"])
 Fields = dict[str, str]
 
 

@@ -1,6 +1,7 @@
 """What is remembered of a request: with and without a key, with and without a journal that takes it."""
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds, digest
 from sealgate.orders.journal import Order
 from sealgate.orders.outcome import Conclusion, Ending
+from sealgate.orders.policy import Policy, PolicyError, Usage, Used
 from sealgate.request.admission import Ticket
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import RequestContext
@@ -55,9 +57,14 @@ def books(book: Any = None, most: int = 10) -> Bookkeeping:
 
 
 def context(
-    number: int = 1, *, conclusion: Conclusion = Conclusion.NOT_SENT, attempts: int = 0
+    number: int = 1,
+    exchange: str = "spot",
+    *,
+    conclusion: Conclusion = Conclusion.NOT_SENT,
+    attempts: int = 0,
 ) -> RequestContext:
     begun = RequestContext(f"r-{number}", 0.0, "POST")
+    begun.exchange = exchange
     begun.conclusion, begun.attempts = conclusion, attempts
     return begun
 
@@ -99,6 +106,7 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
         id="r-1",
         request_id="mine",
         bot=BOT.name,
+        exchange="spot",
         key="main",
         method="POST",
         route="/order",
@@ -112,6 +120,19 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
         sent_ms=1,
         sent_body=b"{}",
     )
+
+
+async def test_an_intent_says_what_it_is_to_its_bots_policies_and_its_end_how_much_of_that_remains() -> None:
+    book, usage, used = Book(), Usage(), Used(2, Decimal("7.5"))
+    for conclusion, so_far in ((Conclusion.REFUSED, "0.0"), (Conclusion.UNKNOWN, "7.5")):
+        kept, begun = books(book), context(conclusion=conclusion, attempts=1)
+        usage.begin(used)
+        begun.used = usage, used
+        await kept.intent(PLAIN, b"{}", begun, 1)
+        assert (book.intents[-1].counted, book.intents[-1].notional) == (2, "7.5")
+        kept.ended(begun, REPLY)
+        with pytest.raises(PolicyError, match=rf"^{so_far} of 8 passed"):
+            usage.check(Policy(max_notional_per_day=Decimal(8)), Used(1, Decimal(9)), 1.0)
 
 
 async def test_a_body_that_is_far_too_large_for_an_order_is_not_recorded() -> None:
@@ -165,4 +186,17 @@ def test_without_a_journal_doubts_are_only_counted(
     kept, begun = books(), context(conclusion=conclusion, attempts=attempts)
     begun.ticket = READ if method == "GET" else PLAIN
     kept.ended(begun, None)
-    assert kept.status == JournalStatus(count, (), None, is_refusing=False)
+    by_exchange = {"spot": count} if count else {}
+    assert kept.status == JournalStatus(count, (), None, is_refusing=False, by_exchange=by_exchange)
+
+
+def test_a_key_is_another_one_at_another_exchange() -> None:
+    kept, first, other = books(), context(), context(2, "perp", conclusion=Conclusion.DONE, attempts=1)
+    assert kept.begin(KEYED, b"{}", SEALER, first) is None
+    assert kept.begin(KEYED, b"{}", SEALER, other) is None
+    kept.ended(other, REPLY)
+    with pytest.raises(Refusal, match="in_flight"):
+        kept.begin(KEYED, b"{}", SEALER, context(3))
+    replayed = kept.begin(KEYED, b"{}", SEALER, context(4, "perp"))
+    assert replayed is not None
+    assert replayed.body == REPLY.body

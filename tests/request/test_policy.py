@@ -46,7 +46,7 @@ def order(
 
 def rules(station: Station) -> dict[str, int]:
     (policy,) = station.gateway.status().policies
-    assert policy.bot == "grid"
+    assert (policy.bot, policy.exchange) == ("grid", "service")
     return {rule: count for rule, count in policy.refusals.items() if count}
 
 
@@ -122,6 +122,7 @@ async def test_a_start_with_this_machines_clock_days_ahead_forgets_no_order(
         assert (await station.ask(order())).status == 200
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE orders SET sent_ms = sent_ms - ?", (two_days_ms,))
+        database.execute("UPDATE counted SET at_s = at_s - ?", (two_days_ms // 1000,))
     upstream.skew_ms = -two_days_ms
     async with running(upstream, file, max_orders_per_day=2) as station:
         assert (await station.ask(order())).status == 200

@@ -6,6 +6,7 @@ DOUBT = Doubt(
     id="a1-1",
     request_id="mine",
     bot="grid",
+    exchange="spot",
     key="main",
     method="POST",
     route="/order",

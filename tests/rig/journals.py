@@ -19,6 +19,7 @@ ORDER = Order(
     id="a1-1",
     request_id="mine",
     bot="grid",
+    exchange="spot",
     key="main",
     method="POST",
     route="/order",

@@ -31,6 +31,7 @@ def _doubt(number: int) -> Doubt:
         id=f"{number}",
         request_id=f"grid-2026-11-21T22.31.05-{number:06}",
         bot="market-maker-eu",
+        exchange="spot",
         key="main",
         method="POST",
         route="/order",
@@ -64,8 +65,10 @@ def _clock(status: Status, **changes: Any) -> Status:
 
 
 _POLICIES = (
-    PolicyStatus("grid", "may", is_observing=False, refusals={"max_orders_per_minute": 3, "symbols": 1}),
-    PolicyStatus("maker", "would be", is_observing=True, refusals={"max_notional": 2, "body": 0}),
+    PolicyStatus(
+        "grid", "spot", "may", is_observing=False, refusals={"max_orders_per_minute": 3, "symbols": 1}
+    ),
+    PolicyStatus("maker", "spot", "would be", is_observing=True, refusals={"max_notional": 2, "body": 0}),
 )
 
 # Each with some words that the page then shows; what it says is a matter of observe/test_sentences.py.

@@ -51,6 +51,8 @@ UNKNOWN = {
     "no bot at all": (Scope("x"), "there is no bot x; known: grid, watch"),
     "nearly a key": (Scope("grid", "mian"), "there is no key mian; did you mean main?"),
     "no key at all": (Scope(None, "zzz"), "there is no key zzz; known: main, alt"),
+    "nearly an exchange": (Scope(exchange="servise"), "there is no exchange servise; did you mean service?"),
+    "no exchange at all": (Scope("grid", exchange="x"), "there is no exchange x; known: service"),
 }
 
 
@@ -78,7 +80,47 @@ async def test_a_halt_of_what_is_no_more_can_be_lifted() -> None:
     assert (await running.controls.resume(Scope("gone")))[0] == 404
 
 
-@pytest.mark.parametrize("scope", [Scope("grid"), Scope(None, "main")])
+TWO = {
+    "base_url": None,
+    "exchanges": {"spot": {"base_url": URL}, "perp": {"base_url": "https://perp.example.com"}},
+    "keys": {"main": {**KEY, "exchange": "spot"}, "swap": {**KEY, "exchange": "perp"}},
+    "bots": {"grid": {"uid": 1001, "keys": ["main", "swap"]}, "cash": {"uid": 1002, "key": "main"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("scope", "error"),
+    [
+        (Scope(exchange="sopt"), "there is no exchange sopt; did you mean spot?"),
+        (Scope("cash", exchange="perp"), "there is no bot cash at perp; known: grid"),
+        (Scope(None, "main", "perp"), "there is no key main at perp; known: swap"),
+    ],
+)
+@pytest.mark.parametrize("command", ["halt", "resume"])
+async def test_of_several_exchanges_a_name_must_be_known_at_the_one_that_is_named(
+    command: str, scope: Scope, error: str
+) -> None:
+    running = Running(**TWO)
+    assert await getattr(running.controls, command)(scope) == (404, {"error": error})
+
+
+async def test_a_halt_at_one_exchange_is_shown_and_lifted_by_its_name() -> None:
+    running = Running(**TWO)
+    status, document = await running.controls.halt(Scope("cash", "main", "spot"))
+    (halt,) = document["halts"]
+    assert (status, halt["bot"], halt["key"], halt["exchange"]) == (200, "cash", "main", "spot")
+    assert (await running.controls.resume(Scope(exchange="perp")))[1]["lifted"] == []
+    (lifted,) = (await running.controls.resume(Scope(exchange="spot")))[1]["lifted"]
+    assert lifted["words"] == "bot cash with key main at spot"
+
+
+async def test_a_halt_at_an_exchange_that_is_no_more_can_be_lifted() -> None:
+    running = Running(**TWO)
+    await running.halt(Scope(exchange="gone"))
+    assert (await running.controls.resume(Scope(exchange="gone")))[1]["halts"] == []
+
+
+@pytest.mark.parametrize("scope", [Scope("grid"), Scope(None, "main"), Scope(exchange="service")])
 async def test_a_reload_is_of_everything(scope: Scope) -> None:
     running = Running(bots=BOTS)
     assert (await running.controls.reload(scope))[0] == 400

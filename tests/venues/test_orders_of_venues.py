@@ -206,7 +206,7 @@ def test_a_policy_goes_by_what_the_exchange_makes_of_an_order(
     policy: Policy, where: str, body: bytes, rule: str | None
 ) -> None:
     venue, method, path = where.split()
-    guard = PolicyMemory().guard("grid", policy, "https://x")
+    guard = PolicyMemory().guard("grid", (policy,), "spot", "x")
     target = parse_target(path, "")
     route = table_of(venue).find(method, target.path)
     expected = nullcontext() if rule is None else pytest.raises(Refusal, match=rf"policy\.{rule}: ")

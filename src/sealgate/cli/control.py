@@ -182,11 +182,12 @@ def _ask(
 
 
 def scope_options(reason_help: str) -> Callable[[Any], Any]:
-    """Return what adds `--bot`, `--key`, `--reason`, `--json` and which gateway is meant."""
+    """Return what adds `--bot`, `--key`, `--exchange`, `--reason`, `--json` and which gateway is meant."""
 
     def add(command: Any) -> Any:
         for option in (
             json_option,
+            click.option("--exchange", metavar="NAME", help="Only orders to this exchange. Default: to all."),
             click.option("--key", metavar="KEY", help="Only orders with this key (its alias)."),
             click.option("--bot", metavar="BOT", help="Only orders of this bot."),
             click.option("--reason", metavar="TEXT", help=reason_help),
@@ -200,14 +201,16 @@ def scope_options(reason_help: str) -> Callable[[Any], Any]:
 
 @click.command("halt")
 @scope_options("The reason, shown on the page, in the status and in the log.")
-def halt(bot: str | None, key: str | None, reason: str | None, *, as_json: bool, **way: Any) -> None:
-    """Stop orders at once: all of them, or only those of one bot, with one key, or both.
+def halt(
+    bot: str | None, key: str | None, exchange: str | None, reason: str | None, *, as_json: bool, **way: Any
+) -> None:
+    """Stop orders at once: all of them, or only those of one bot, with one key, to one exchange.
 
     Transfers and withdrawals stop as well, and orders waiting in the gateway are refused. Reads and cancels
     still pass. Orders already sent are not cancelled. The halt lasts until `sealgate resume`; it survives a
     restart only if journal.file is set.
     """
-    said, gateway = send("halt", {"bot": bot, "key": key, "reason": reason}, **way)
+    said, gateway = send("halt", {"bot": bot, "key": key, "exchange": exchange, "reason": reason}, **way)
     refused = f"waiting orders refused: {said['refused']}"
     changes = ["already halted; nothing has changed" if said["had_been"] else refused]
     _print_halts(said, gateway, changes, as_json=as_json)
@@ -215,17 +218,19 @@ def halt(bot: str | None, key: str | None, reason: str | None, *, as_json: bool,
 
 @click.command("resume")
 @scope_options("The reason, written to the log.")
-def resume(bot: str | None, key: str | None, reason: str | None, *, as_json: bool, **way: Any) -> None:
-    """Lift halts, so that orders pass again: all halts, or only that of one bot, one key, or both.
+def resume(
+    bot: str | None, key: str | None, exchange: str | None, reason: str | None, *, as_json: bool, **way: Any
+) -> None:
+    """Lift halts, so that orders pass again: all halts, or only those of one bot, key or exchange.
 
     A wider halt stays in force, and is printed. A key that the exchange had refused is used again at once,
     and is named. Orders refused while halted are not sent later.
     """
-    said, gateway = send("resume", {"bot": bot, "key": key, "reason": reason}, **way)
-    changes = [f"key {alias}: used again from now on" for alias in said["keys"]]
+    said, gateway = send("resume", {"bot": bot, "key": key, "exchange": exchange, "reason": reason}, **way)
+    changes = [f"{words}: used again from now on" for words in said["used_again"]]
     changes += [f"resumed: {halt['words']}" for halt in said["lifted"]]
     if said["halts"] and not said["lifted"]:
-        changes.append(f"there is no halt of {Scope(bot, key).words} alone; nothing has changed")
+        changes.append(f"there is no halt of {Scope(bot, key, exchange).words} alone; nothing has changed")
     _print_halts(said, gateway, changes, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sealgate.cli.frame import config_option, json_option
+from sealgate.machine.nearest import did_you_mean
 from sealgate.machine.terminal import leave, leave_with_error
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _HEADINGS = (
     "request id",
-    "bot\nkey",
+    "bot\nexchange\nkey",
     "order\nIdempotency-Key",
     "sent, UTC\n(exchange)",
     "fence, UTC\n(exchange)",
@@ -37,15 +38,24 @@ _HEADINGS = (
     help="Take this order off the list: you have looked it up.",
 )
 @click.option("--settle-all", is_flag=True, help="Take all orders off the list: you have looked them up.")
+@click.option("--exchange", metavar="NAME", help="Only orders to this exchange. Default: to all.")
 @json_option
-def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
+def command(
+    config_file: Path | None,
+    request_id: str | None,
+    exchange: str | None,
+    *,
+    settle_all: bool,
+    as_json: bool,
+) -> None:
     """List orders in doubt: sent, but without a known result. The list survives a crash.
 
     Look each up at the exchange, then take it off with --settle. "Sent" and the fence are the exchange's
     time, in UTC. After the fence it no longer admits the order; until then it may still execute it. Side,
     size, symbol, price and, after "as", the client order id are those of the order that was sent. The
     Idempotency-Key is the bot's own name for the order, which the exchange never sees. Settling an order does
-    not free its Idempotency-Key: to send the order again, the bot needs a new key.
+    not free its Idempotency-Key: to send the order again, the bot needs a new key. Orders to an exchange that
+    is no longer configured are listed, too.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all cannot be combined.")
@@ -53,20 +63,31 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     from sealgate.machine.system import System
     from sealgate.orders.journal.journal import orders_in_doubt
 
-    file = load_config(config_file).journal.file
+    config = load_config(config_file)
+    file = config.journal.file
     if file is None:
         leave_with_error(
             "journal.file is not set, so no order is recorded; name a file there and restart the gateway"
         )
     with orders_in_doubt(file) as in_doubt:
+        doubts = in_doubt.doubts if exchange is None else _at(in_doubt.doubts, exchange, config.served)
         if request_id is not None or settle_all:
-            shown = in_doubt.doubts if request_id is None else _find(in_doubt.doubts, request_id)
+            shown = doubts if request_id is None else _find(doubts, request_id)
             in_doubt.settle(shown, int(System().wall() * 1000))
-            text = "\n".join(map(_settled, shown)) or "no orders in doubt"
+            text = "\n".join(map(_settled, shown))
         else:
-            shown = in_doubt.doubts
+            shown = doubts
             text = _table(shown)
-    click.echo(json.dumps({"orders": [asdict(doubt) for doubt in shown]}) if as_json else text)
+    none = "no orders in doubt" if exchange is None else f"no orders in doubt at {exchange}"
+    click.echo(json.dumps({"orders": [asdict(doubt) for doubt in shown]}) if as_json else text or none)
+
+
+def _at(doubts: Sequence["Doubt"], exchange: str, configured: Iterable[str]) -> list["Doubt"]:
+    """Return those at an exchange; leave with exit code 2 where it is neither configured nor has any."""
+    known = dict.fromkeys((*configured, *(doubt.exchange for doubt in doubts)))
+    if exchange not in known:
+        leave_with_error(f"there is no exchange {exchange}; {did_you_mean(exchange, known)}")
+    return [doubt for doubt in doubts if doubt.exchange == exchange]
 
 
 def _settled(doubt: "Doubt") -> str:
@@ -87,11 +108,11 @@ def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
 
 
 def _table(doubts: Sequence["Doubt"]) -> str:
-    """Return a table in which long ids are folded, never cut; whole they are in the JSON."""
+    """Return a table in which long ids are folded, never cut (whole they are in the JSON), "" for none."""
     from sealgate.cli.tables import drawn, plain_table
 
     if not doubts:
-        return "no orders in doubt"
+        return ""
     table = plain_table(*_HEADINGS)
     for column in table.columns:
         column.overflow = "fold"
@@ -106,7 +127,7 @@ def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
     from rich.text import Text
 
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)
-    yield Text(f"{doubt.bot}\n{doubt.key}")
+    yield Text(f"{doubt.bot}\n{doubt.exchange}\n{doubt.key}")
     order = filter(None, (f"{doubt.method} {doubt.target}", doubt.terms_words, doubt.idempotency_key or "-"))
     yield Text("\n".join(order))
     yield Text(_time(doubt.sent_ms))

@@ -110,7 +110,7 @@ class Upstream(_Table):
 
 
 class Signing(_Table):
-    """What replaces the venue file's settings; None: nothing does. `ExchangeConfig.venue` includes it."""
+    """What replaces the venue file's settings; None: nothing does. `Config.venue` includes it."""
 
     header_prefix: values.HeaderPrefix | None = Field(
         default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]
@@ -244,6 +244,11 @@ class Policy(_Table):
     )
     max_notional: values.Amount | None = Field(
         default=None, description="The largest size x price of an order, as text.", examples=["10000"]
+    )
+    max_notional_per_day: values.Amount | None = Field(
+        default=None,
+        description="How much size x price may pass within any 24 h, as text; what is refused counts as 0.",
+        examples=["50000"],
     )
     max_orders_per_minute: values.Count | None = Field(
         default=None, description="How many orders may pass within any 60 s.", examples=[60]

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from sealgate.orders.halts import Origin, Scope
 
-_NAMES = frozenset({"bot", "key", "reason"})
+_NAMES = frozenset({"bot", "key", "exchange", "reason"})
 _LONGEST_REASON = 200
 _LONGEST = 4096
 
@@ -50,19 +50,21 @@ def _view(action: Action, caller_of: CallerOf) -> Handler:
 
 
 def parse_command(body: bytes) -> tuple[Scope, str]:
-    """Read `{"bot": …, "key": …, "reason": …}`, all optional; an empty body means all. Raises ValueError.
+    """Read `{"bot": …, "key": …, "exchange": …, "reason": …}`, all optional. Raises ValueError.
 
-    Anything else is refused: a misspelt name must not halt everything.
+    An empty body means all. Anything else is refused: a misspelt name must not halt everything.
     """
     document = json.loads(body) if body.strip() else {}
     if not isinstance(document, dict) or not document.keys() <= _NAMES:
-        raise ValueError('the body must be a JSON object with "bot", "key" and "reason", or some of them')
+        raise ValueError(
+            'the body must be a JSON object with "bot", "key", "exchange" and "reason", or some of them'
+        )
     if not all(value is None or (isinstance(value, str) and value) for value in document.values()):
-        raise ValueError("bot and key must be names, reason a text, or null")
+        raise ValueError("bot, key and exchange must be names, reason a text, or null")
     reason = document.get("reason") or ""
     if len(reason) > _LONGEST_REASON or not reason.isprintable():
         raise ValueError(f"the reason must be one line of at most {_LONGEST_REASON} characters")
-    return Scope(document.get("bot"), document.get("key")), reason
+    return Scope(document.get("bot"), document.get("key"), document.get("exchange")), reason
 
 
 def _own_user_only(caller_of: CallerOf) -> Middleware:

@@ -133,7 +133,9 @@ def _of_status(status: Status) -> Iterator[Metric]:
     yield from _of_clock(status)
     yield from _of_keys(keys)
     yield from _of_limits(keys)
-    refused = {(one.bot, rule): count for one in status.policies for rule, count in one.refusals.items()}
+    refused: Counter[tuple[str, str]] = Counter()
+    for one in status.policies:
+        refused.update({(one.bot, rule): count for rule, count in one.refusals.items()})
     text = "Orders that a policy refused, or would have refused if it did not observe"
     yield _counter("policy_refusals", text, refused, "bot", "rule")
     halts = {(halt.bot or "", halt.key or ""): 1 for halt in status.halts}

@@ -73,7 +73,7 @@ def key_status(
 
 @dataclass(frozen=True, slots=True)
 class HaltStatus:
-    """A halt of orders: of a bot, a key, both, or with neither of all. `since_ms` is epoch ms.
+    """A halt of orders, by bot, key and exchange; None means all. `since_ms` is epoch ms.
 
     `words` say whose orders, for people; `resume` is the command that lifts it. `uid`, `pid` and `reason` say
     who halted them and why, as `Origin` does; `who` is user and process for people.
@@ -81,6 +81,7 @@ class HaltStatus:
 
     bot: str | None
     key: str | None
+    exchange: str | None
     since_ms: int
     words: str
     resume: str
@@ -96,6 +97,7 @@ def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
         HaltStatus(
             halt.scope.bot,
             halt.scope.key,
+            halt.scope.exchange,
             halt.since_ms,
             halt.scope.words,
             halt.scope.resume,
@@ -110,18 +112,28 @@ def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
-    """A bot's policy in words, and how often each of its rules refused an order, or would have refused it."""
+    """A bot's policies at an exchange in words, and how often each rule refused an order, or would have.
+
+    `is_observing` says that all of them only observe.
+    """
 
     bot: str
+    exchange: str
     words: str
     is_observing: bool
     refusals: Mapping[str, int]
 
 
-def policy_status(guards: Mapping[str, Guard]) -> tuple[PolicyStatus, ...]:
-    """Return the policies of all bots that have one."""
+def policy_status(exchange: str, guards: Mapping[str, Guard]) -> tuple[PolicyStatus, ...]:
+    """Return the policies of all bots that have any at an exchange."""
     return tuple(
-        PolicyStatus(bot, words(guard.policy), guard.policy.observe, dict(guard.usage.refusals))
+        PolicyStatus(
+            bot,
+            exchange,
+            "; ".join(map(words, guard.policies)),
+            all(policy.observe for policy in guard.policies),
+            dict(guard.usage.refusals),
+        )
         for bot, guard in guards.items()
     )
 

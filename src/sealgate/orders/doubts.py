@@ -5,7 +5,8 @@ exchange ends the doubt; nothing here does so by itself.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -78,6 +79,7 @@ class Doubt:
     id: str
     request_id: str
     bot: str
+    exchange: str
     key: str
     method: str
     route: str
@@ -106,7 +108,8 @@ class JournalStatus:
     """The journal at one moment. `doubts` are the oldest of the `in_doubt` orders, as many as are shown.
 
     `trouble` is why nothing can be written, in words, None where all is well; `is_refusing` says that orders
-    are refused for it. `lost` says that an earlier journal was gone at the start, in words.
+    are refused for it. `lost` says that an earlier journal was gone at the start, in words. `by_exchange`
+    counts the orders in doubt at each exchange that has any, also where it is no longer configured.
     """
 
     in_doubt: int
@@ -114,3 +117,4 @@ class JournalStatus:
     trouble: str | None
     is_refusing: bool
     lost: str | None = None
+    by_exchange: Mapping[str, int] = field(default_factory=dict)

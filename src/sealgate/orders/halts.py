@@ -1,7 +1,7 @@
-"""Halts: which orders are stopped, by whom they come and by the key they use, until a person resumes them.
+"""Halts: which orders are stopped until a person resumes them, by bot, key and exchange.
 
-A halt names a bot, a key, both or neither; what it leaves open it means all of. It stops whatever is neither
-a read nor a cancel, withdrawals included: after a halt, orders must still be seen and taken back.
+A halt names some of the three; what it leaves open it means all of. It stops whatever is neither a read nor a
+cancel, withdrawals included: after a halt, orders must still be seen and taken back.
 """
 
 from collections.abc import Iterator
@@ -16,25 +16,36 @@ class Scope:
 
     bot: str | None = None
     key: str | None = None
+    exchange: str | None = None
 
     def covers(self, other: "Scope") -> bool:
         """Whether all that the other one means is meant here too."""
-        return self.bot in (None, other.bot) and self.key in (None, other.key)
+        return (
+            self.bot in (None, other.bot)
+            and self.key in (None, other.key)
+            and self.exchange in (None, other.exchange)
+        )
 
     @property
     def words(self) -> str:
         """Whose orders, for people."""
-        return " with ".join(f"{kind} {name}" for kind, name in self._named()) or "all bots"
+        whose = [
+            f"{kind} {name}" for kind, name in (("bot", self.bot), ("key", self.key)) if name is not None
+        ]
+        where = "" if self.exchange is None else f" at {self.exchange}"
+        return (" with ".join(whose) or "all bots") + where
 
     @property
     def resume(self) -> str:
         """The command that lifts its halt."""
-        return " ".join(("sealgate resume", *(f"--{kind} {name}" for kind, name in self._named())))
+        named = (("bot", self.bot), ("key", self.key), ("exchange", self.exchange))
+        options = (f"--{kind} {name}" for kind, name in named if name is not None)
+        return " ".join(("sealgate resume", *options))
 
-    def _named(self) -> Iterator[tuple[str, str]]:
-        for kind, name in (("bot", self.bot), ("key", self.key)):
-            if name is not None:
-                yield kind, name
+    @property
+    def narrowness(self) -> int:
+        """How many names it has."""
+        return sum(name is not None for name in (self.bot, self.key, self.exchange))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +109,11 @@ class Halts:
         """Return what stands once everything within the scope is resumed."""
         return Halts(*(halt for halt in self if not scope.covers(halt.scope)))
 
-    def find(self, bot: str, key: str) -> Halt | None:
-        """Return the widest halt that stops a bot with a key."""
-        scopes = (Scope(), Scope(bot), Scope(None, key), Scope(bot, key))
-        return next((self.by_scope[scope] for scope in scopes if scope in self.by_scope), None)
+    def find(self, bot: str, key: str, exchange: str) -> Halt | None:
+        """Return the widest halt that stops a bot with a key at an exchange, the oldest of equal ones."""
+        asked = Scope(bot, key, exchange)
+        stopping = (halt for halt in self if halt.scope.covers(asked))
+        return min(stopping, key=lambda halt: halt.scope.narrowness, default=None)
 
 
 def is_stoppable(route: Route) -> bool:

@@ -8,7 +8,7 @@ with that key is sent. A key is forgotten in two cases:
    the oldest replies are dropped: their keys stay spent.
 
 A key in flight is never forgotten: if a bot has no others, a new key is declined. Each bot has bounds of its
-own, so that no bot makes another's keys forgotten.
+own at each exchange, so that no bot makes another's keys forgotten, and no exchange another's.
 
 Source: draft-ietf-httpapi-idempotency-key-header.
 """
@@ -27,9 +27,10 @@ _KEY = re.compile(r"[!-~]{1,255}")
 
 
 class Name(NamedTuple):
-    """A bot and its key: two bots may use the same key."""
+    """A bot, an exchange and a key: two bots may use the same key, and a bot may at two exchanges."""
 
     bot: str
+    exchange: str
     key: str
 
 
@@ -72,7 +73,10 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBounds:
-    """How many keys and bytes of replies are remembered per bot, and for how long after they were settled."""
+    """How many keys and bytes of replies are remembered, and for how long after they were settled.
+
+    They hold for each bot at each exchange.
+    """
 
     most_count: int
     most_bytes: int
@@ -127,32 +131,34 @@ class IdempotencyKeys:
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
-        self._by_bot: dict[str, _BotKeys] = defaultdict(lambda: _BotKeys(self._bounds))
+        self._keys: dict[tuple[str, str], _BotKeys] = defaultdict(lambda: _BotKeys(self._bounds))
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_bot.values()))
+        return sum(map(len, self._keys.values()))
 
     def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
         """Decide what to do with a request, by its key and its `digest`."""
-        return self._by_bot[name.bot].begin(name.key, content, now)
+        return self._keys[name.bot, name.exchange].begin(name.key, content, now)
 
     def signed(self, name: Name, fence_ms: int) -> None:
         """Note the fence of a request in flight, each time that it is signed."""
-        self._by_bot[name.bot].signed(name.key, fence_ms)
+        self._keys[name.bot, name.exchange].signed(name.key, fence_ms)
 
     def finish(self, name: Name, ending: Ending, now: float) -> None:
         """Settle a request in flight. A body above LARGEST_BODY is not kept, its ending is."""
-        self._by_bot[name.bot].finish(name.key, ending, now)
+        self._keys[name.bot, name.exchange].finish(name.key, ending, now)
 
     def restore(self, kept: Iterable[Kept], now: float) -> None:
         """Start with what the journal kept; before the first request."""
         for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
             if one.age_s <= self._bounds.longest_s:
-                self._by_bot[one.name.bot].keep(one.name.key, one.digest, one.ending, now - one.age_s)
+                self._keys[one.name.bot, one.name.exchange].keep(
+                    one.name.key, one.digest, one.ending, now - one.age_s
+                )
 
 
 class _BotKeys:
-    """The keys of one bot. The cost of a request does not depend on how many keys there are.
+    """The keys of one bot at one exchange. The cost of a request does not depend on how many keys there are.
 
     `_settled` and `_replies` are in the order in which the keys were settled. They are OrderedDicts, because
     a dict needs longer for its oldest entry the more entries were removed before it.

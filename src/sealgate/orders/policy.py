@@ -1,14 +1,15 @@
 """Policies: hard limits on a bot's orders that no fault of the bot can lift.
 
-An order passes only if all of it was read and every rule of the policy allows it. Amounts are decimals,
-compared exactly and by absolute value. Orders that passed count within any 60 s and any 24 h.
+An order passes only if all of it was read and every rule of each policy allows it. A bot may have two at an
+exchange: the one that holds at each, and one for this alone. Amounts are decimals, compared exactly and by
+absolute value. Orders that passed count within any 60 s and any 24 h, at each exchange by itself.
 """
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from decimal import Context, Decimal, InvalidOperation
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Context, Decimal, InvalidOperation
 from typing import NamedTuple
 
 from sealgate.errors import Refusal
@@ -23,7 +24,8 @@ from sealgate.venues.order_terms import (
 )
 from sealgate.venues.routes import Auth, Route
 
-_EXACT = Context(prec=400, traps=[InvalidOperation])  # size x price has at most 160 digits
+# Size x price has at most 160 digits. A sum of amounts that lie further apart than 400 is never too small.
+EXACT = Context(prec=400, rounding=ROUND_UP, traps=[InvalidOperation])
 
 Amounts = Decimal | Mapping[str, Decimal]  # one for all symbols, or by symbol
 
@@ -38,20 +40,29 @@ class PolicyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings of `[bots.NAME.policy]`; None: no such rule."""
+    """The settings of one policy; None: no such rule. `name` is that of its table below `[bots.NAME]`."""
 
     symbols: frozenset[str] | None = None
     max_size: Amounts | None = None
     max_notional: Decimal | None = None
+    max_notional_per_day: Decimal | None = None
     max_orders_per_minute: int | None = None
     max_orders_per_day: int | None = None
     reduce_only: bool = False
     observe: bool = False
+    name: str = "policy"
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The settings that refuse something."""
         return tuple(name for name in RULES if getattr(self, name))
+
+    @property
+    def value_rule(self) -> str | None:
+        """The setting for which the value of each order must be known, None if there is none."""
+        if self.max_notional is not None:
+            return "max_notional"
+        return None if self.max_notional_per_day is None else "max_notional_per_day"
 
     @property
     def named_symbols(self) -> frozenset[str]:
@@ -70,15 +81,16 @@ class Policy:
             return "max_size" if self.symbols is None else "symbols"
         if shape.size is None and self.max_size is not None:
             return "max_size"
-        if self.max_notional is not None:
+        if self.value_rule is not None:
             has_price = shape.symbol is not None or shape.side is not None
             if shape.size is None or shape.in_contracts or not has_price:
-                return "max_notional"
+                return self.value_rule
         return "reduce_only" if self.reduce_only and shape.reduce_only is None else None
 
 
-_LIMITS = {"max_orders_per_minute": 60.0, "max_orders_per_day": 86400.0}  # and their spans in seconds
-RULES = ("symbols", "max_size", "max_notional", *_LIMITS, "reduce_only")
+_DAY_S = 86400.0
+_COUNTS = {"max_orders_per_minute": 60.0, "max_orders_per_day": _DAY_S}  # of orders, and their spans
+RULES = ("symbols", "max_size", "max_notional", "max_notional_per_day", *_COUNTS, "reduce_only")
 _UNSIGNED = (Auth.KEY, Auth.OPEN)
 ALWAYS = ("body", "route")  # rules that every policy has
 
@@ -102,8 +114,12 @@ _NO_PRICE = (
 )
 
 
-def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> None:
-    """Raise PolicyError unless each order may pass; how many there were is for `Usage`."""
+def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> Decimal:
+    """Return what orders are worth together. Raises PolicyError unless each of them may pass.
+
+    It is 0 for a policy that does not ask for it; whether there is room for so much is for `Usage`.
+    """
+    total = Decimal()
     for order in orders:
         # 1. The symbol is on the list.
         if policy.symbols is not None and order.symbol not in policy.symbols:
@@ -120,25 +136,27 @@ def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -
                 raise PolicyError("max_size", f"the size is above {most:f}")
 
         # 3. The value is within its maximum.
-        if policy.max_notional is not None:
-            value = _EXACT.multiply(_size(order), _highest_price(order, last_price))
-            if value > policy.max_notional:
+        if (rule := policy.value_rule) is not None:
+            value = EXACT.multiply(_size(order), _highest_price(order, last_price, rule))
+            if policy.max_notional is not None and value > policy.max_notional:
                 raise PolicyError("max_notional", f"size x price is above {policy.max_notional:f}")
+            total = EXACT.add(total, value)
 
         # 4. It reduces a position, if it must.
         if policy.reduce_only and not order.reduces:
             raise PolicyError("reduce_only", "the order is not marked as reduce-only")
+    return total
 
 
-def _highest_price(order: OrderTerms, last_price: LastPrice) -> Decimal:
-    """Return the price by which an order is valued. Raises PolicyError if none is known."""
+def _highest_price(order: OrderTerms, last_price: LastPrice, rule: str) -> Decimal:
+    """Return the price by which an order is valued. Raises PolicyError of that rule if none is known."""
     # Only a limit buy has a highest price of its own: a sell executes at its price or above, a market order
     # at any.
     price = order.price
     if price is not None and order.is_capped:
         return price
     if (last := last_price(order.symbol or "")) is None:
-        raise PolicyError("max_notional", _NO_PRICE)
+        raise PolicyError(rule, _NO_PRICE)
     return last if price is None else max(price, last)
 
 
@@ -149,77 +167,94 @@ def _size(order: OrderTerms) -> Decimal:
     return order.size
 
 
-class Passed(NamedTuple):
-    """`orders` orders, sent at time `at`."""
+class Used(NamedTuple):
+    """What a request uses of its bot's policies: so many orders, worth `notional` together."""
 
-    at: float
     orders: int
+    notional: Decimal = Decimal()
 
 
 class _Window:
-    """How many orders passed within a span.
+    """How much passed within a span: orders, or their value.
 
-    The span has 8640 parts, and all orders of a part count as of its latest one. So a busy bot needs bounded
-    memory, and its orders count by up to 10 s of a day too long, never too short.
+    The span has 8640 parts, and what passed in a part counts as of its latest order. So a busy bot needs
+    bounded memory, and its orders count by up to 10 s of a day too long, never too short.
     """
 
     def __init__(self, span_s: float) -> None:
         self._span_s, self._part_s = span_s, span_s / 8640
-        self._parts: OrderedDict[float, list[float]] = OrderedDict()  # [time of the latest order, how many]
-        self._total, self._latest = 0, -math.inf
+        self._parts: OrderedDict[float, tuple[float, Decimal]] = OrderedDict()  # time of the latest, how much
+        self._total, self._latest = Decimal(), -math.inf
 
-    def count(self, now: float) -> int:
-        """Return how many orders passed within the span."""
+    def count(self, now: float) -> Decimal:
+        """Return how much passed within the span."""
         while self._parts and next(iter(self._parts.values()))[0] <= now - self._span_s:
-            self._total -= int(self._parts.popitem(last=False)[1][1])
+            self._total = EXACT.subtract(self._total, self._parts.popitem(last=False)[1][1])
+        if not self._parts:
+            self._total = Decimal()  # sums may have been rounded up
         return self._total
 
-    def add(self, at: float, orders: int) -> None:
-        """Count orders; those that are older than the latest are dated as that one."""
+    def add(self, at: float, amount: Decimal) -> None:
+        """Count what passed; what is older than the latest is dated as that one."""
         at = max(at, self._latest)
         self._latest = at
         part = at // self._part_s
-        counted = self._parts.get(part)
-        if counted is None:
+        if part not in self._parts:
             self.count(at)  # forgets what is over, even if nobody asks
-            self._parts[part] = [at, orders]
-        else:
-            counted[0] = at
-            counted[1] += orders
-        self._total += orders
+        _, before = self._parts.get(part, (at, Decimal()))
+        self._parts[part] = at, EXACT.add(before, amount)
+        self._total = EXACT.add(self._total, amount)
 
 
 class Usage:
-    """What a bot has used of its policy, and how often each rule refused an order; it outlives the policy."""
+    """What a bot has used of its policies at an exchange, and how often each rule refused an order.
+
+    It outlives the policies. `now` never goes back.
+    """
 
     def __init__(self) -> None:
-        self._windows = {rule: _Window(span_s) for rule, span_s in _LIMITS.items()}
-        self._waiting = 0
+        self._orders = {rule: _Window(span_s) for rule, span_s in _COUNTS.items()}
+        self._notional = _Window(_DAY_S)
+        self._waiting = Used(0)
         self.refusals: Counter[str] = Counter()
 
-    def count(self, policy: Policy, orders: int, now: float) -> int:
-        """Let so many orders pass until `ended`, or raise PolicyError; `now` never goes back.
+    def check(self, policy: Policy, asked: Used, now: float) -> None:
+        """Raise PolicyError where a limit leaves no room for what is asked.
 
-        Orders that wait count as well, or those of many minutes could be sent at once.
+        What waits counts as well, or the orders of many minutes could be sent at once.
         """
-        for rule, window in self._windows.items():
+        waiting = self._waiting
+        for rule, window in self._orders.items():
             most: int | None = getattr(policy, rule)
-            if most is not None and (so_far := window.count(now) + self._waiting) + orders > most:
+            if most is not None and (so_far := window.count(now) + waiting.orders) + asked.orders > most:
                 raise PolicyError(rule, f"{so_far} of {most} orders passed within {_span(rule)}")
-        self._waiting += orders
-        return orders
+        if (limit := policy.max_notional_per_day) is not None:
+            worth = EXACT.add(self._notional.count(now), waiting.notional)
+            if EXACT.add(worth, asked.notional) > limit:
+                told = f"{worth:.9g} of {limit:f} passed within a day, which leaves too little for the order"
+                raise PolicyError("max_notional_per_day", told)
 
-    def ended(self, orders: int, sent_at: float | None) -> None:
-        """Date so many orders by when they were last sent; None: never, so that they no longer count."""
-        self._waiting -= orders
+    def begin(self, used: Used) -> None:
+        """Let orders pass, until `ended`."""
+        self._waiting = Used(
+            self._waiting.orders + used.orders, EXACT.add(self._waiting.notional, used.notional)
+        )
+
+    def ended(self, used: Used, sent_at: float | None, *, is_refused: bool = False) -> None:
+        """Date orders by when they were last sent; None: never, so that they no longer count.
+
+        What the exchange refused is an order that was sent, and is worth nothing.
+        """
+        self.begin(Used(-used.orders, used.notional.copy_negate()))
         if sent_at is not None:
-            self.restore((Passed(sent_at, orders),))
+            self.restore(sent_at, Used(used.orders) if is_refused else used)
 
-    def restore(self, earlier: Iterable[Passed]) -> None:
-        """Count orders that passed, the oldest first."""
-        for at, orders in earlier:
-            for window in self._windows.values():
-                window.add(at, orders)
+    def restore(self, at: float, used: Used) -> None:
+        """Count orders that were sent then; earlier ones come first."""
+        for window in self._orders.values():
+            window.add(at, Decimal(used.orders))
+        if used.notional:
+            self._notional.add(at, used.notional)
 
 
 def words(policy: Policy) -> str:
@@ -233,8 +268,10 @@ def words(policy: Policy) -> str:
         parts.append(f"of at most {size:f}")
     if policy.max_notional is not None:
         parts.append(f"worth at most {policy.max_notional:f}")
+    if policy.max_notional_per_day is not None:
+        parts.append(f"together worth at most {policy.max_notional_per_day:f} a day")
     parts += [
-        f"at most {most} {_span(rule)}" for rule in _LIMITS if (most := getattr(policy, rule)) is not None
+        f"at most {most} {_span(rule)}" for rule in _COUNTS if (most := getattr(policy, rule)) is not None
     ]
     text = ", ".join(parts)
     return f"would be held to {text}; nothing is refused (observe)" if policy.observe else f"may send {text}"
@@ -249,34 +286,55 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-class Guard:
-    """A bot's policy in force; its `usage` and the prices outlive it."""
+class Passed(NamedTuple):
+    """An order that policies let pass: what it uses, and why one that only observes would have refused it.
 
-    def __init__(self, policy: Policy, usage: Usage, prices: Prices) -> None:
-        self.policy = policy
+    `used` is None where it does not count.
+    """
+
+    used: Used | None
+    observed: str | None = None
+
+
+class Guard:
+    """The policies of a bot at one exchange, in force; its `usage` and the prices outlive it."""
+
+    def __init__(self, policies: Sequence[Policy], usage: Usage, prices: Prices) -> None:
+        self.policies = policies
         self.usage = usage
         self._prices = prices
+        self._enforces = not all(policy.observe for policy in policies)
 
-    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> int | str:
-        """Let a request pass, or raise Refusal `policy_refused`.
+    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed:
+        """Let a request pass that all policies allow, or raise Refusal `policy_refused`.
 
-        Return how many orders it has, for `Usage.ended`; or why it would be refused, if the policy only
-        observes.
+        Whatever passes is for `Usage.ended`. What a policy that only observes would refuse passes; where none
+        does more than that, it does not count either, as if it had been refused.
         """
-        try:
-            shape = _judgeable(self.policy, route, target)
-            orders = read_orders(shape, target.query, body, head)
-            judge(self.policy, orders, lambda symbol: self._prices.last(symbol, now))
-            return self.usage.count(self.policy, len(orders), now)
-        except UnreadableError as error:
-            rule, why = "body", f"the order cannot be judged: {error}"
-        except PolicyError as error:
-            rule, why = error.rule, str(error)
-        self.usage.refusals[rule] += 1
-        refusal = f"policy.{rule}: {why}."
-        if self.policy.observe:
-            return f"Not refused, as policy.observe is set: {refusal}"
-        raise Refusal("policy_refused", refusal)
+        used, observed = Used(0), None
+        for policy in self.policies:
+            try:
+                shape = _judgeable(policy, route, target)
+                orders = read_orders(shape, target.query, body, head)
+                worth = judge(policy, orders, lambda symbol: self._prices.last(symbol, now))
+                asked = Used(len(orders), worth)
+                self.usage.check(policy, asked, now)
+            except UnreadableError as error:
+                rule, why = "body", f"the order cannot be judged: {error}"
+            except PolicyError as error:
+                rule, why = error.rule, str(error)
+            else:
+                used = max(used, asked)  # both see the same orders, and one may not ask what they are worth
+                continue
+            self.usage.refusals[rule] += 1
+            told = f"{policy.name}.{rule}: {why}."
+            if not policy.observe:
+                raise Refusal("policy_refused", told)
+            observed = observed or f"Not refused, as {policy.name}.observe is set: {told}"
+        if observed is not None and not self._enforces:
+            return Passed(None, observed)
+        self.usage.begin(used)
+        return Passed(used, observed)
 
 
 def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
@@ -302,28 +360,49 @@ class Checks:
     trade_if: OrderShape | None = None
 
 
-@dataclass(slots=True, eq=False)
+class Counted(NamedTuple):
+    """Orders that a bot sent to an exchange in one second of its time, epoch seconds."""
+
+    bot: str
+    exchange: str
+    at_s: int
+    orders: int
+    notional: Decimal
+
+
 class PolicyMemory:
-    """What outlives a reload: what each bot has used of its policy, and the prices of each exchange.
+    """What outlives a reload: what each bot has used of its policies at each exchange, and its prices."""
 
-    `undated` are the orders of an earlier run, the oldest first: the bot, the exchange's epoch second, how
-    many. They count once the exchange's time is known: this machine's clock may be days off at a start.
-    """
+    def __init__(self) -> None:
+        self._usage: dict[tuple[str, str], Usage] = {}
+        self._undated: dict[str, list[Counted]] = {}  # by exchange
+        self.prices: dict[str, Prices] = {}
 
-    undated: list[tuple[str, int, int]] = field(default_factory=list)
-    usage: dict[str, Usage] = field(default_factory=dict)
-    prices: dict[str, Prices] = field(default_factory=dict)
+    def remember(self, earlier: Iterable[Counted]) -> None:
+        """Take up the orders of an earlier run, the oldest first.
 
-    def date(self, server_now: float, now: float) -> None:
-        """Count the undated orders, each as of the end of its second: too long rather than too short."""
-        for bot, at_s, orders in self.undated:
-            age_s = max(0.0, server_now - at_s - 1)
-            self.usage.setdefault(bot, Usage()).restore((Passed(now - age_s, orders),))
-        self.undated = []
+        They count once the time of their exchange is known: this machine's clock may be days off at a start.
+        """
+        for one in earlier:
+            self._undated.setdefault(one.exchange, []).append(one)
 
-    def guard(self, bot: str, policy: Policy, exchange: str) -> Guard:
-        """Put a bot's policy in force."""
-        usage = self.usage.setdefault(bot, Usage())
-        for rule in (*policy.rules, *ALWAYS):
+    def is_undated(self, exchange: str) -> bool:
+        """Whether orders to an exchange wait for its time."""
+        return exchange in self._undated
+
+    def date(self, exchange: str, server_now: float, now: float) -> None:
+        """Count an exchange's earlier orders, each as of the end of its second: never too short."""
+        for one in self._undated.pop(exchange, ()):
+            age_s = max(0.0, server_now - one.at_s - 1)
+            self.usage(one.bot, exchange).restore(now - age_s, Used(one.orders, one.notional))
+
+    def usage(self, bot: str, exchange: str) -> Usage:
+        """Return what a bot has used at an exchange."""
+        return self._usage.setdefault((bot, exchange), Usage())
+
+    def guard(self, bot: str, policies: Sequence[Policy], exchange: str, place: str) -> Guard:
+        """Put a bot's policies at an exchange in force; `place` is what its prices are remembered by."""
+        usage = self.usage(bot, exchange)
+        for rule in (*(rule for policy in policies for rule in policy.rules), *ALWAYS):
             usage.refusals.setdefault(rule, 0)  # so that a metric shows the first one as a step
-        return Guard(policy, usage, self.prices.setdefault(exchange, Prices()))
+        return Guard(policies, usage, self.prices.setdefault(place, Prices()))

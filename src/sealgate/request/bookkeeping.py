@@ -4,6 +4,7 @@ The pipeline calls `begin` before anything waits, and before the first byte of e
 `signed` and `intent`; the handler calls `ended` at the end, whatever that is.
 """
 
+from collections import Counter
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +23,7 @@ from sealgate.venues.scheme import Sealer
 
 # Looked up once, as in context.py.
 _NOT_SENT: Final = Conclusion.NOT_SENT
+_REFUSED: Final = Conclusion.REFUSED
 _UNKNOWN: Final = Conclusion.UNKNOWN
 _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 
@@ -44,7 +46,7 @@ class Bookkeeping:
         self._nonces = nonces
         self.journal = journal
         self._system = system
-        self._unknown = 0
+        self._unknown = Counter[str]()  # orders that came into doubt, by exchange
         self._lost = lost
 
     def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
@@ -56,7 +58,8 @@ class Bookkeeping:
         if key is None or ticket.is_read:  # a read may be repeated, and must not crowd out an order's key
             return None
         target, bare_body = sealer.bare(ticket.method, ticket.target, body)
-        name, content = Name(ticket.bot.name, key), digest(ticket.method, target, ticket.key, bare_body)
+        name = Name(ticket.bot.name, context.exchange, key)
+        content = digest(ticket.method, target, ticket.key, bare_body)
         begun = self._keys.begin(name, content, self._system.now())
         if isinstance(begun, Fresh):
             context.idempotency = name, content
@@ -96,6 +99,7 @@ class Bookkeeping:
             id=context.own_id,
             request_id=context.request_id,
             bot=ticket.bot.name,
+            exchange=context.exchange,
             key=ticket.key,
             method=ticket.method,
             route=ticket.route.template,
@@ -107,7 +111,8 @@ class Bookkeeping:
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
             sent_ms=now_ms,
-            counted=0 if context.used is None else context.used[1],
+            counted=0 if context.used is None else context.used[1].orders,
+            notional="0" if context.used is None else str(context.used[1].notional),
             sent_body=kept_body(body),
         )
         if not await self.journal.intent(context.order, is_cancel=ticket.route.is_cancel):
@@ -118,13 +123,15 @@ class Bookkeeping:
         if context.is_over:
             return
         context.is_over = True
-        # 1. What it used of its bot's policy.
+        # 1. What it used of its bot's policies.
         if context.used is not None:
-            usage, orders = context.used
-            usage.ended(orders, None if context.conclusion is _NOT_SENT else context.sent_at)
+            usage, used = context.used
+            sent_at = None if context.conclusion is _NOT_SENT else context.sent_at
+            usage.ended(used, sent_at, is_refused=context.conclusion is _REFUSED)
         # 2. Without a journal, orders in doubt are only counted.
         if self.journal is None and context.conclusion is _UNKNOWN and context.attempts > 0:
-            self._unknown += context.ticket is not None and not context.ticket.is_read
+            is_order = context.ticket is not None and not context.ticket.is_read
+            self._unknown[context.exchange] += is_order
         # 3. Its ending, for its Idempotency-Key and its row in the journal.
         if context.idempotency is None and context.order is None:
             return
@@ -141,7 +148,8 @@ class Bookkeeping:
     def status(self) -> JournalStatus:
         """The journal at this moment; without one, only how many orders came into doubt since the start."""
         if self.journal is None:
-            return JournalStatus(self._unknown, (), None, is_refusing=False)
+            by_exchange = dict(+self._unknown)
+            return JournalStatus(self._unknown.total(), (), None, is_refusing=False, by_exchange=by_exchange)
         status = self.journal.status
         return status if self._lost is None else replace(status, lost=self._lost)
 

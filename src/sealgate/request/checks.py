@@ -42,16 +42,15 @@ class OrderChecks:
         if checks.guard is None:
             return
         # 2. Count what an earlier run sent, by the exchange's clock, which the order itself needs as well.
-        policies = self._backend.rules.policies
-        if policies.undated:
+        policies, name = self._backend.rules.policies, self._backend.config.name
+        if policies.is_undated(name):
             await clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
-            policies.date(clock.server_now(), self._system.now())
-        # 3. Ask the policy; one that only observes tells why it would have refused.
+            policies.date(name, clock.server_now(), self._system.now())
+        # 3. Ask the policies; one that only observes tells why it would have refused.
         passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._system.now())
-        if isinstance(passed, str):
-            context.detail = passed
-        else:
-            context.used = checks.guard.usage, passed
+        context.detail = passed.observed
+        if passed.used is not None:
+            context.used = checks.guard.usage, passed.used
 
 
 def learn_prices(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sealgate.keys.key_breaker import KeyBreaker
     from sealgate.orders.idempotency import Name
     from sealgate.orders.journal import Order
-    from sealgate.orders.policy import Usage
+    from sealgate.orders.policy import Usage, Used
     from sealgate.orders.validity import Validity
 
 _NOT_SENT: Final = Conclusion.NOT_SENT
@@ -103,9 +103,7 @@ class RequestContext(Outcome):
         self.may_share = True  # it may wait for the reply to another request
         self.idempotency: tuple[Name, str] | None = None  # its Idempotency-Key, and the digest of its content
         self.order: Order | None = None  # its row in the journal
-        self.used: tuple[Usage, int] | None = (
-            None  # the policy's usage that counts it, and as how many orders
-        )
+        self.used: tuple[Usage, Used] | None = None  # what its bot's policies count it in, and as what
         self.refusal: Refusal | None = None
         self._stage: Stage = OWN
 

@@ -32,7 +32,7 @@ class Halted:
     forgotten_because: str | None = None
     had_been: bool = False
     lifted: Halts = field(default_factory=Halts)
-    keys: tuple[str, ...] = ()
+    keys: tuple[Scope, ...] = ()
 
 
 class Halting:
@@ -50,9 +50,9 @@ class Halting:
         for halt in self.halts:
             log.warning("orders_halted", since_ms=halt.since_ms, **_logged(halt.scope, halt.origin))
 
-    def check(self, ticket: Ticket) -> None:
-        """Raise Refusal `halted` where a request may not be sent."""
-        if self.halts.by_scope and (halt := _found(self.halts, ticket)) is not None:
+    def check(self, ticket: Ticket, exchange: str) -> None:
+        """Raise Refusal `halted` where a request may not be sent to an exchange."""
+        if self.halts.by_scope and (halt := _found(self.halts, ticket, exchange)) is not None:
             raise _refusal(halt)
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
@@ -77,7 +77,7 @@ class Halting:
         return Halted(self.halts, 0, await self._keep(), had_been=not lifted, lifted=lifted)
 
     def _reason(self, context: RequestContext) -> Refusal | None:
-        halt = None if context.ticket is None else _found(self.halts, context.ticket)
+        halt = None if context.ticket is None else _found(self.halts, context.ticket, context.exchange)
         return None if halt is None else _refusal(halt)
 
     async def _keep(self) -> str | None:
@@ -92,8 +92,8 @@ class Halting:
         return None
 
 
-def _found(halts: Halts, ticket: Ticket) -> Halt | None:
-    return halts.find(ticket.bot.name, ticket.key) if is_stoppable(ticket.route) else None
+def _found(halts: Halts, ticket: Ticket, exchange: str) -> Halt | None:
+    return halts.find(ticket.bot.name, ticket.key, exchange) if is_stoppable(ticket.route) else None
 
 
 def _refusal(halt: Halt) -> Refusal:

@@ -22,8 +22,8 @@ class PriceCare:
         backend = pipeline.backend
         self._pipeline = pipeline
         self._prices = prices
-        policies = (guard.policy for guard in backend.rules.guards.values())
-        named = (policy.named_symbols for policy in policies if policy.max_notional is not None)
+        policies = (policy for guard in backend.rules.guards.values() for policy in guard.policies)
+        named = (policy.named_symbols for policy in policies if policy.value_rule is not None)
         self._reads = PriceReads(backend.config.venue.price_reads, frozenset().union(*named))
         self._system = system
 

@@ -26,9 +26,12 @@ def build_rules(
     config: Config, exchange: ExchangeConfig, roster: Roster, memory: PolicyMemory | None = None
 ) -> Rules:
     """Return what admission to an exchange goes by; `memory` is what earlier policies have used."""
-    memory, place = memory or PolicyMemory(), str(exchange.base_url)
-    guards = {bot: memory.guard(bot, policy, place) for bot, policy in policies(config).items()}
-    measures = any(guard.policy.max_notional is not None for guard in guards.values())
+    memory, place = memory or PolicyMemory(), f"{exchange.name} {exchange.base_url}"
+    guards = {
+        bot: memory.guard(bot, policies, exchange.name, place)
+        for bot, policies in policies_at(config, exchange).items()
+    }
+    measures = any(policy.value_rule for guard in guards.values() for policy in guard.policies)
     bots = bots_at(config, exchange)
     return Rules(
         policies=memory,
@@ -79,13 +82,19 @@ def route_table(config: ExchangeConfig) -> RouteTable:
     return RouteTable(config.venue.routes, custom)
 
 
-def policies(config: Config) -> dict[str, Policy]:
-    """Return the policies that are set, by bot."""
-    settings = {name: bot.policy for name, bot in config.bots.items() if bot.policy.is_set}
-    return {
-        name: Policy(**{**dict(policy), "symbols": frozenset(policy.symbols) or None})
-        for name, policy in settings.items()
-    }
+def policies_at(config: Config, exchange: ExchangeConfig) -> dict[str, tuple[Policy, ...]]:
+    """Return the policies of each bot with a key at an exchange: first that for each one, then its own."""
+    found: dict[str, tuple[Policy, ...]] = {}
+    for name, bot in config.bots.items():
+        tables = {"policy": bot.policy, f"policies.{exchange.name}": bot.policies.get(exchange.name)}
+        policies = tuple(
+            Policy(**{**dict(table), "symbols": frozenset(table.symbols) or None}, name=where)
+            for where, table in tables.items()
+            if table is not None and table.is_set
+        )
+        if policies and not exchange.keys.keys().isdisjoint(config.keys_of(name)):
+            found[name] = policies
+    return found
 
 
 def _judged_routes(config: ExchangeConfig) -> Iterator[tuple[str, Route]]:
@@ -106,7 +115,7 @@ def _judged_routes(config: ExchangeConfig) -> Iterator[tuple[str, Route]]:
 
 
 def _price_routes(config: ExchangeConfig) -> Iterator[str]:
-    """Yield the reads whose replies have the prices that `max_notional` needs."""
+    """Yield the reads whose replies have the prices by which orders are valued."""
     for row in config.venue.routes:
         if row.prices:
             yield f"{row.method} {config.upstream.prefix}{row.template}"
@@ -116,7 +125,9 @@ def look_at_policy(
     config: ExchangeConfig, bot: str, may_send: frozenset[Permission], policy: Policy
 ) -> tuple[Finding, Finding]:
     """Return what a bot may order at this venue, and which routes its policy closes."""
-    area, may, file = f"bots.{bot}.policy", f"{bot} {words(policy)}", f"the file of {config.venue.name}"
+    where = f"at {config.name}, " if config.at else ""
+    area, may = f"bots.{bot}.{policy.name}", f"{where}{bot} {words(policy)}"
+    file = f"the file of {config.venue.name}"
     can, closes = ("would", "would close") if policy.observe else ("can", "closes")
     own_file = "in a venue file of your own"
     # What its `may` refuses, the policy closes to nobody.
@@ -128,19 +139,19 @@ def look_at_policy(
         fix = f"say it {own_file} (docs/venues.md){f', or leave out {rules}' if rules else ''}"
         level = Level.WARN if policy.observe else Level.FAIL
         orders = Finding(area, level, f"{may}; no order {can} pass: {file} does not say {gap}", fix)
-    elif policy.max_notional is not None and not (prices := list(_price_routes(config))):
-        gap = f"only buys with a limit {can} pass: {file} names no prices for max_notional"
-        orders = warn(area, f"{may}; {gap}", "if the bot sends others, leave out max_notional")
-    elif policy.max_notional is not None and (reads := config.venue.price_reads):
+    elif (rule := policy.value_rule) and not (prices := list(_price_routes(config))):
+        gap = f"only buys with a limit {can} pass: {file} names no prices for {rule}"
+        orders = warn(area, f"{may}; {gap}", f"if the bot sends others, leave out {rule}")
+    elif rule and (reads := config.venue.price_reads):
         asked = " and ".join(f"GET {read}" for read in reads)
         orders = ok(area, f"{may}; for all but limit buys, the gateway reads prices: {asked}")
-    elif policy.max_notional is not None:
+    elif rule:
         orders = ok(area, f"{may}; for all but limit buys, a bot must have read {' or '.join(prices)}")
     else:
         orders = ok(area, may)
     rule_by_route = {name: policy.lacks(route.order) for name, route in routes}
     closed = [f"{name} ({rule})" for name, rule in rule_by_route.items() if rule is not None]
-    text = f"{closes} {', '.join((*closed, _UNNAMED))}"
+    text = f"{where}{closes} {', '.join((*closed, _UNNAMED))}"
     fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venues.md)"
     return orders, warn(area, text, fix) if closed else ok(area, text)
 
@@ -150,9 +161,12 @@ def log_policies(generation: Generation) -> None:
     write = {Level.OK: log.info, Level.WARN: log.warning, Level.FAIL: log.error}
     for backend in generation.backends.values():
         for bot, guard in backend.rules.guards.items():
-            found = look_at_policy(backend.config, bot, backend.rules.named[bot].may, guard.policy)
-            for event, one in zip(("policy", "policy_closes_routes"), found, strict=True):
-                write[one.level](event, bot=bot, policy=one.text, fix=one.fix or None)
+            for policy in guard.policies:
+                found = look_at_policy(backend.config, bot, backend.rules.named[bot].may, policy)
+                for event, one in zip(("policy", "policy_closes_routes"), found, strict=True):
+                    write[one.level](
+                        event, bot=bot, exchange=backend.config.name, policy=one.text, fix=one.fix or None
+                    )
 
 
 def method_of_read(config: ExchangeConfig, target: Target) -> str:

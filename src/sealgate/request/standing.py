@@ -17,6 +17,7 @@ class Standing:
     """Whether requests to one exchange may be sent at this moment."""
 
     def __init__(self, backend: Backend, halting: Halting) -> None:
+        self._name = backend.config.name
         self._exchange = backend.exchange
         self._halting = halting
 
@@ -31,7 +32,7 @@ class Standing:
         This is asked before each wait and again right before the first byte. Requests that wait in between
         are stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
         """
-        self._halting.check(ticket)
+        self._halting.check(ticket, self._name)
         gates = self._exchange.gates
         if gates.firewall.is_alert:
             gates.check_firewall(ticket.bot.name, route_name(ticket), now)

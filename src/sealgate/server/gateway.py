@@ -98,8 +98,8 @@ class Gateway:
             callback_errors=self.services.background.callback_errors,
             policies=tuple(
                 status
-                for backend in self.generation.backends.values()
-                for status in policy_status(backend.rules.guards)
+                for name, backend in self.generation.backends.items()
+                for status in policy_status(name, backend.rules.guards)
             ),
             tls_cert_expires_at=self.listeners.certificate_expires_at,
         )
@@ -133,10 +133,10 @@ class Gateway:
     async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Lift the halts of a scope, and use its keys again at once if the exchange refused them."""
         keys = tuple(
-            alias
-            for backend in self.generation.backends.values()
+            Scope(None, alias, name if backend.config.at else None)
+            for name, backend in self.generation.backends.items()
             for alias, live_key in backend.exchange.live_keys.items()
-            if scope.covers(Scope(scope.bot, alias)) and live_key.breaker.enable()
+            if scope.covers(Scope(scope.bot, alias, name)) and live_key.breaker.enable()
         )
         return replace(await self.services.halting.resume(scope, origin), keys=keys)
 
@@ -244,7 +244,7 @@ class Controls:
     async def reload(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Take the configuration as it is now into use."""
         if scope != Scope():
-            return HTTPStatus.BAD_REQUEST, {"error": "a reload takes neither bot nor key"}
+            return HTTPStatus.BAD_REQUEST, {"error": "a reload takes no bot, key or exchange"}
         try:
             warnings = await self._gateway.reloader.reload(f"{origin.who}, by the admin socket")
         except ReloadError as error:
@@ -256,16 +256,21 @@ class Controls:
         return self._unknown(scope) or self._answer(await self._gateway.halt(scope, origin))
 
     async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
-        """Lift the halts of a scope; a halt may name a bot or key that is no longer configured."""
+        """Lift the halts of a scope; a halt may name what is no longer configured."""
         is_halted = self._gateway.services.halting.halts.within(scope)
         unknown = None if is_halted else self._unknown(scope)
         return unknown or self._answer(await self._gateway.resume(scope, origin))
 
     def _unknown(self, scope: Scope) -> Said | None:
         config = self._gateway.config
-        error = _unknown("bot", scope.bot, config.bots or (_LOCAL,)) or _unknown(
-            "key", scope.key, config.keys
-        )
+        bots, keys, where = tuple(config.bots) or (_LOCAL,), tuple(config.keys), ""
+        error = _unknown("exchange", scope.exchange, config.served)
+        if error is None and scope.exchange is not None:
+            # A bot without a key there sends no orders that a halt could stop.
+            keys = tuple(config.served[scope.exchange].keys)
+            bots = tuple(bot for bot in config.bots if not set(config.keys_of(bot)).isdisjoint(keys)) or bots
+            where = f" at {scope.exchange}"
+        error = error or _unknown("bot", scope.bot, bots, where) or _unknown("key", scope.key, keys, where)
         return None if error is None else (HTTPStatus.NOT_FOUND, {"error": error})
 
     def _answer(self, halted: Halted) -> Said:
@@ -274,17 +279,18 @@ class Controls:
             "refused": halted.refused,
             "had_been": halted.had_been,
             "lifted": [asdict(halt) for halt in halt_status(halted.lifted)],
-            "keys": list(halted.keys),
+            "keys": list(dict.fromkeys(one.key for one in halted.keys)),
+            "used_again": [one.words for one in halted.keys],
             "survives_restart": halted.forgotten_because is None,
             "forgotten_because": halted.forgotten_because,
             "base_url": self._gateway.config.exchange_urls,
         }
 
 
-def _unknown(kind: str, name: str | None, known: Iterable[str]) -> str | None:
+def _unknown(kind: str, name: str | None, known: Iterable[str], where: str = "") -> str | None:
     names = list(known)
     if name is None or name in names:
         return None
     near = nearest(name, names)
     hint = f"did you mean {near}?" if near else f"known: {', '.join(names)}"
-    return f"there is no {kind} {name}; {hint}"
+    return f"there is no {kind} {name}{where}; {hint}"

@@ -26,7 +26,7 @@ def build_books(
 ) -> Bookkeeping:
     """Open the journal, if there is one, and take up what it kept. Raises JournalError.
 
-    `policies` take up how many orders each bot sent, which count once the exchange's time is known.
+    `policies` take up what each bot sent, which counts once the time of its exchange is known.
     """
     settings = config.journal
     replays = IdempotencyKeys(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, settings.keep))
@@ -39,7 +39,7 @@ def build_books(
     marks.leave()
     replays.restore(journal.recall(), system.now())
     if policies is not None:
-        policies.undated = journal.recall_passed()
+        policies.remember(journal.recall_passed())
     return Bookkeeping(replays, journal, system, NoncesKeeper(journal, system), lost)
 
 

@@ -16,7 +16,7 @@ from sealgate.orders.journal.halts import read_halts, write_halts
 ALL, GRID, MAIN = (
     Halt(Scope(), 30, Origin(1000, 7, "a bad day")),
     Halt(Scope("grid"), 10),
-    Halt(Scope("grid", "main"), 20),
+    Halt(Scope("grid", "main", "spot"), 20),
 )
 HALTS = Halts(GRID, MAIN, ALL)
 

@@ -31,6 +31,7 @@ DOUBT = Doubt(
     "a1-1",
     "mine",
     "grid",
+    "spot",
     "main",
     "POST",
     "/order",
@@ -127,6 +128,7 @@ async def test_what_was_under_way_is_in_doubt_after_a_crash(file: Path) -> None:
     assert [line["event"] for line in told] == ["orders_in_doubt", "order_in_doubt"]
     assert "--settle" in told[0]["fix"]
     assert (told[1]["request_id"], told[1]["fence_ms"]) == ("mine", ORDER.fence_ms)
+    assert told[1]["exchange"] == "spot"
 
 
 def now_ms() -> int:
@@ -140,7 +142,7 @@ async def test_replies_come_back_after_a_restart(file: Path) -> None:
         journal.ended(ORDER, DONE)
     async with running_journal(file) as journal:
         (kept,) = journal.recall()
-    assert kept == Kept(Name("grid", "k-1"), "d" * 64, DONE, kept.age_s)
+    assert kept == Kept(Name("grid", "spot", "k-1"), "d" * 64, DONE, kept.age_s)
     assert 0 <= kept.age_s < PATIENCE_S
 
 
@@ -160,19 +162,26 @@ async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -
         assert [kept.ending for kept in journal.recall()] == ([] if ending is None else [ending])
 
 
-async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_each_bot_the_latest_at_each_exchange_come_back(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal_module, "MOST_REPLAYS", 2)
-    names = [Name("calm", "k-0"), *(Name("busy", f"k-{number}") for number in range(5))]
+    names = [
+        Name("calm", "spot", "k-0"),
+        Name("busy", "perp", "k-0"),
+        *(Name("busy", "spot", f"k-{number}") for number in range(5)),
+    ]
     recent = [
-        RECENT._replace(id=f"a1-{number}", bot=name.bot, idempotency_key=name.key)
+        RECENT._replace(id=f"a1-{number}", bot=name.bot, exchange=name.exchange, idempotency_key=name.key)
         for number, name in enumerate(names)
     ]
     leave_behind(file, *(settled_row(one, DONE, now_ms()) for one in recent))
     async with running_journal(file) as journal:
         assert [kept.name for kept in journal.recall()] == [
-            Name("busy", "k-4"),
-            Name("busy", "k-3"),
-            Name("calm", "k-0"),
+            Name("busy", "spot", "k-4"),
+            Name("busy", "spot", "k-3"),
+            Name("busy", "perp", "k-0"),
+            Name("calm", "spot", "k-0"),
         ]
 
 
@@ -299,6 +308,7 @@ async def test_endings_are_written_when_the_disk_is_back(file: Path, disk: Disk)
             await journal.intent(order(3), is_cancel=True)
             journal.ended(order(3), UNKNOWN)
             await until(lambda: journal.status.in_doubt == 2)  # also while they are not written
+            assert journal.status.by_exchange == {"spot": 2}
             disk.trouble = None
             await until(lambda: journal.status.trouble is None)
             assert journal.status.in_doubt == 2

@@ -9,6 +9,7 @@ from sealgate.orders.journal.ages import Ages
 from sealgate.orders.journal.rows import (
     Ended,
     Order,
+    exchange_of,
     is_sent,
     is_unknown,
     kept_body,
@@ -21,8 +22,8 @@ from sealgate.orders.outcome import LARGEST_BODY, BotReply, Conclusion, Ending
 from sealgate.venues.routes import Lane
 
 ORDER = Order(
-    *("a1-1", "mine", "grid", "main", "POST", "/order", Lane.ORDER, "/v1/trade/order?x=1", "k-1", "d" * 64),
-    *(1_790_000_000_000, 1_790_000_005_000, 1, 1_790_000_000_012, 0, b"{}"),
+    *("a1-1", "mine", "grid", "spot", "main", "POST", "/order", Lane.ORDER, "/v1/trade/order?x=1", "k-1"),
+    *("d" * 64, 1_790_000_000_000, 1_790_000_005_000, 1, 1_790_000_000_012, 0, "0", b"{}"),
 )
 KEYLESS = ORDER._replace(idempotency_key=None, digest=None)
 REPLY = BotReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
@@ -51,6 +52,10 @@ def test_what_was_sent_is_kept_only_while_nobody_knows_what_became_of_it(conclus
     assert is_unknown(settled_row(ORDER, Ending(conclusion), 0)) == is_doubt
 
 
+def test_a_row_tells_the_exchange_of_its_order() -> None:
+    assert exchange_of(sent_row(ORDER._replace(exchange="perp"))) == "perp"
+
+
 def test_a_body_that_is_too_large_for_one_order_is_not_kept() -> None:
     assert [kept_body(bytes(size)) is None for size in (100, 4096, 4097)] == [False, False, True]
 
@@ -70,7 +75,18 @@ def test_a_key_that_may_be_used_again_leaves_no_digest() -> None:
     assert fields(ORDER, Ending(Conclusion.REFUSED, 0, REPLY))["digest"] == ORDER.digest
 
 
-READ = ("bot", "idempotency_key", "digest", "state", "fence_ms", "status", "head", "body", "settled_ms")
+READ = (
+    "bot",
+    "exchange",
+    "idempotency_key",
+    "digest",
+    "state",
+    "fence_ms",
+    "status",
+    "head",
+    "body",
+    "settled_ms",
+)
 
 
 def ended(row: dict[str, object]) -> Ended:
@@ -80,14 +96,16 @@ def ended(row: dict[str, object]) -> Ended:
 @pytest.mark.parametrize("reply", [REPLY, LARGEST, None], ids=["small", "largest", "none"])
 def test_what_is_kept_is_read_back(reply: BotReply | None) -> None:
     ending = Ending(Conclusion.DONE, ORDER.fence_ms, reply)
-    assert read_kept(ended(fields(ORDER, ending)), 9000) == Kept(Name("grid", "k-1"), "d" * 64, ending, 2.0)
+    assert read_kept(ended(fields(ORDER, ending)), 9000) == Kept(
+        Name("grid", "spot", "k-1"), "d" * 64, ending, 2.0
+    )
 
 
 @pytest.mark.parametrize("state", ["sent", "looked_up", "unknown"])
 def test_what_nobody_heard_of_is_unknown(state: str) -> None:
     row = fields(ORDER, Ending(Conclusion.UNKNOWN, ORDER.fence_ms)) | {"state": state, "settled_ms": 9500}
     assert read_kept(ended(row), 9000) == Kept(
-        Name("grid", "k-1"), "d" * 64, Ending(Conclusion.UNKNOWN, ORDER.fence_ms), 0.0
+        Name("grid", "spot", "k-1"), "d" * 64, Ending(Conclusion.UNKNOWN, ORDER.fence_ms), 0.0
     )
 
 

@@ -1,14 +1,11 @@
 """What is deleted from the file, and what stays in it."""
 
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from rig.journals import DONE, KEEPING, ORDER, UNKNOWN, order
 from sealgate.orders.idempotency import Kept, Name
-from sealgate.orders.journal import Keeping, Order, orders
+from sealgate.orders.journal import Keeping, Order, counts, orders
 from sealgate.orders.journal.rows import Row, sent_row, settled_row
 from sealgate.orders.journal.shedding import SettledKind
 from sealgate.orders.journal.upkeep import look_after
@@ -74,42 +71,13 @@ def test_a_key_whose_reply_went_is_still_spent(database: sqlite3.Connection) -> 
     orders.write(database, [settled_row(keyed(1), DONE, 1)])
     orders.drop(database, SettledKind.REPLIES, "grid", 100)
     (kept,) = orders.kept_replays(database, 0, 10, 1)
-    assert kept == Kept(Name("grid", "k-1"), "d" * 64, Ending(Conclusion.DONE, ORDER.fence_ms), 0.0)
+    assert kept == Kept(Name("grid", "spot", "k-1"), "d" * 64, Ending(Conclusion.DONE, ORDER.fence_ms), 0.0)
 
 
 def test_an_order_whose_reply_went_counts_once_for_its_bots_policy(database: sqlite3.Connection) -> None:
     orders.write(database, [settled_row(keyed(1)._replace(counted=1), DONE, 1)])
     orders.drop(database, SettledKind.REPLIES, "grid", 100)
-    assert [count for _, _, count in orders.passed(database)] == [1]
-
-
-@pytest.mark.parametrize(
-    ("states", "counts"),
-    [
-        (["sent"], [(10, 2)]),
-        (["sent", "done"], [(10, 2)]),
-        (["sent", "unknown"], [(10, 2)]),
-        (["sent", "not_sent"], []),
-        (["not_sent"], []),  # its intent could not be written
-        (["sent", "sent later", "done later"], [(11, 2)]),
-        (["sent", "sent later", "not_sent later"], []),
-    ],
-)
-def test_only_what_was_sent_counts_for_a_bots_policy_and_once(
-    database: sqlite3.Connection, states: Sequence[str], counts: Sequence[tuple[int, int]]
-) -> None:
-    for state, _, later in (state.partition(" ") for state in states):
-        one = order(1)._replace(counted=2, sent_ms=11_000 if later else 10_999)
-        row = sent_row(one) if state == "sent" else settled_row(one, Ending(Conclusion(state), 0), 1)
-        orders.write(database, [row])
-    assert [(at_s, count) for _, at_s, count in orders.passed(database)] == counts
-
-
-def test_what_was_not_sent_leaves_the_counts_of_others(database: sqlite3.Connection) -> None:
-    one, other, free = (order(n)._replace(counted=n, sent_ms=10_000) for n in (1, 2, 0))
-    orders.write(database, [sent_row(one), sent_row(other), sent_row(free)])
-    orders.write(database, [settled_row(one, Ending(Conclusion.NOT_SENT, 0), 1)])
-    assert list(orders.passed(database)) == [("grid", 10, 2)]
+    assert [one.orders for one in counts.passed(database)] == [1]
 
 
 def test_the_log_before_the_file_stays_small(file: Path, database: sqlite3.Connection) -> None:

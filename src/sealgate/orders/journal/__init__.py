@@ -14,6 +14,7 @@ Shell:
 file      open, check, make
 lock      one gateway at a time
 orders    statements on the table of orders
+counts    what is counted for policies
 upkeep    sync, prune
 thread    the one thread that has the database; bad disks
 journal   what the gateway and `sealgate orders` call

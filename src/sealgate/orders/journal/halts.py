@@ -5,11 +5,15 @@ from dataclasses import astuple
 
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 
+_INSERT = "INSERT INTO halts (since_ms, bot, key, exchange, uid, pid, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
 
 def read_halts(database: sqlite3.Connection) -> Halts:
     """Return the halts that stand, the oldest first."""
-    rows = database.execute("SELECT bot, key, since_ms, uid, pid, reason FROM halts ORDER BY since_ms")
-    return Halts(*(Halt(Scope(bot, key), since_ms, Origin(*origin)) for bot, key, since_ms, *origin in rows))
+    rows = database.execute(
+        "SELECT since_ms, bot, key, exchange, uid, pid, reason FROM halts ORDER BY since_ms"
+    )
+    return Halts(*(Halt(Scope(*row[1:4]), row[0], Origin(*row[4:])) for row in rows))
 
 
 def write_halts(database: sqlite3.Connection, halts: Halts) -> None:
@@ -17,12 +21,11 @@ def write_halts(database: sqlite3.Connection, halts: Halts) -> None:
 
     They are synced at once: a power cut must not release orders that were halted.
     """
-    rows = [(halt.scope.bot, halt.scope.key, halt.since_ms, *astuple(halt.origin)) for halt in halts]
+    rows = [(halt.since_ms, *astuple(halt.scope), *astuple(halt.origin)) for halt in halts]
     database.execute("PRAGMA synchronous = FULL")
     try:
         with database:
             database.execute("DELETE FROM halts")
-            insert = "INSERT INTO halts (bot, key, since_ms, uid, pid, reason) VALUES (?, ?, ?, ?, ?, ?)"
-            database.executemany(insert, rows)
+            database.executemany(_INSERT, rows)
     finally:
         database.execute("PRAGMA synchronous = NORMAL")

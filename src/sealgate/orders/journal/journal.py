@@ -12,7 +12,7 @@ import structlog
 from sealgate.machine.system import System
 from sealgate.orders.doubts import Doubt, JournalStatus
 from sealgate.orders.idempotency import Kept
-from sealgate.orders.journal import orders
+from sealgate.orders.journal import counts, orders
 from sealgate.orders.journal.ages import Ages
 from sealgate.orders.journal.file import JournalError, as_journal_error, check_sound, connect, prepare
 from sealgate.orders.journal.lock import Lock, user_of
@@ -20,6 +20,7 @@ from sealgate.orders.journal.rows import Order, sent_row, settled_row
 from sealgate.orders.journal.thread import HANGS, HANGS_AFTER_S, DatabaseThread, Work
 from sealgate.orders.journal.upkeep import Keeping, look_after
 from sealgate.orders.outcome import Conclusion, Ending
+from sealgate.orders.policy import Counted
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
 MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
@@ -58,7 +59,7 @@ class Journal:
             self._ages = Ages(self._system.wall(), started, orders.newest_s(database))
             now_ms = int(self._ages.at(started) * 1000)
             orders.recover(database, now_ms)
-            self._passed = list(orders.passed(database))
+            self._passed = list(counts.passed(database))
             since_ms = now_ms - int(self._keeping.longest_s * 1000)
             self._kept = list(orders.kept_replays(database, since_ms, MOST_REPLAYS, now_ms))
             must_be_written = self._keeping.must_be_written
@@ -77,8 +78,8 @@ class Journal:
         kept, self._kept = self._kept, []
         return kept
 
-    def recall_passed(self) -> list[tuple[str, int, int]]:
-        """Return what was sent under policies, as in `PolicyMemory.undated`."""
+    def recall_passed(self) -> list[Counted]:
+        """Return what was sent under policies, the oldest first."""
         return self._passed
 
     async def intent(self, order: Order, *, is_cancel: bool = False) -> bool:
@@ -159,8 +160,10 @@ def _log_doubts(status: JournalStatus) -> None:
         fix = "look them up at the exchange, then `sealgate orders --settle REQUEST_ID`"
         log.warning("orders_in_doubt", count=status.in_doubt, fix=fix)
     for doubt in status.doubts:
-        told = {"bot": doubt.bot, "key": doubt.key, "route": doubt.route, "fence_ms": doubt.fence_ms}
-        log.warning("order_in_doubt", request_id=doubt.request_id, id=doubt.id, **told)
+        whose = {"bot": doubt.bot, "exchange": doubt.exchange, "key": doubt.key, "route": doubt.route}
+        log.warning(
+            "order_in_doubt", request_id=doubt.request_id, id=doubt.id, **whose, fence_ms=doubt.fence_ms
+        )
 
 
 class OrdersInDoubt:

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from sealgate.orders.doubts import Doubt, Terms, read_terms
 from sealgate.orders.idempotency import Kept
+from sealgate.orders.journal.counts import count_row
 from sealgate.orders.journal.rows import LOOKED_UP, SENT, UNKNOWN, Order, Row, read_kept
 from sealgate.orders.journal.schema import IN_DOUBT, ORDER_COLUMNS, SETTLED, SETTLED_KIND
 from sealgate.orders.journal.shedding import SettledKind
@@ -39,16 +40,16 @@ _OLDEST = (
     f"SELECT rowid FROM orders WHERE {SETTLED} AND {SETTLED_KIND} = ? AND bot = ? ORDER BY rowid LIMIT ?"
 )
 _DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"
-# Without `counted`: what is written anew has been counted for its bot's policy already.
-_LEAN_COLUMNS = ("rowid", *(name for name in ORDER_COLUMNS if name not in {"head", "body", "counted"}))
+_LEAN_COLUMNS = ("rowid", *(name for name in ORDER_COLUMNS if name not in {"head", "body"}))
 _LEAN = ", ".join(_LEAN_COLUMNS)
 _READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"
 _WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * len(_LEAN_COLUMNS))})"
 _REPLAYS = """
-SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, settled_ms
+SELECT bot, exchange, idempotency_key, digest, state, fence_ms, status, head, body, settled_ms
 FROM orders WHERE rowid IN (
     SELECT number FROM (
-        SELECT rowid AS number, row_number() OVER (PARTITION BY bot ORDER BY rowid DESC) AS place
+        SELECT rowid AS number,
+            row_number() OVER (PARTITION BY bot, exchange ORDER BY rowid DESC) AS place
         FROM orders WHERE digest IS NOT NULL AND settled_ms >= ?
     ) WHERE place <= ?
 ) ORDER BY rowid DESC
@@ -58,7 +59,9 @@ FROM orders WHERE rowid IN (
 def write(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Write rows, later ones over earlier ones, in one transaction."""
     with database:
-        database.executemany(_WRITE, rows)
+        for row in rows:
+            count_row(database, row)
+            database.execute(_WRITE, row)
 
 
 def recover(database: sqlite3.Connection, settled_ms: int) -> None:
@@ -74,15 +77,10 @@ def newest_s(database: sqlite3.Connection) -> float | None:
     return None if newest_ms is None else newest_ms / 1000
 
 
-def passed(database: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
-    """Return (bot, the exchange's epoch second, orders) of what was sent under policies, the oldest first."""
-    yield from database.execute("SELECT bot, at_s, orders FROM counted WHERE orders > 0 ORDER BY at_s")
-
-
-def count_in_doubt(database: sqlite3.Connection) -> int:
-    """Return how many orders are in doubt."""
-    (count,) = database.execute(f"SELECT count(*) FROM orders WHERE {IN_DOUBT}").fetchone()
-    return int(count)
+def count_in_doubt(database: sqlite3.Connection) -> Counter[str]:
+    """Return how many orders are in doubt at each exchange."""
+    statement = f"SELECT exchange, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY exchange"
+    return Counter(dict(database.execute(statement)))
 
 
 def in_doubt(database: sqlite3.Connection, most: int, *, is_left_alone: bool = False) -> tuple[Doubt, ...]:
@@ -156,9 +154,9 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def kept_replays(database: sqlite3.Connection, since_ms: int, most: int, now_ms: int) -> Iterator[Kept]:
-    """Return what is known of Idempotency-Keys since then, the newest first, of each bot at most so many.
+    """Return what is known of Idempotency-Keys since then, the newest first.
 
-    Raises sqlite3.DataError where a row is damaged.
+    Of each bot at each exchange there are at most so many. Raises sqlite3.DataError where a row is damaged.
     """
     for row in database.execute(_REPLAYS, (since_ms, most)):
         try:

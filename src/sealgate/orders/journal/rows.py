@@ -19,9 +19,10 @@ SENT, LOOKED_UP = "sent", "looked_up"
 UNKNOWN = Conclusion.UNKNOWN.value
 _LARGEST_SENT = 4096  # bytes; an order has a few hundred
 _STATE = list(ORDER_COLUMNS).index("state")
+_EXCHANGE = list(ORDER_COLUMNS).index("exchange")
 
 Row = tuple[str | int | bytes | None, ...]
-Ended = tuple[str, str, str, str, int, int | None, str | None, bytes | None, int]
+Ended = tuple[str, str, str, str, str, int, int | None, str | None, bytes | None, int]
 
 
 class Order(NamedTuple):
@@ -29,13 +30,14 @@ class Order(NamedTuple):
 
     `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
     orders/idempotency.py, None without an Idempotency-Key. `sent_ms`, `timestamp_ms`, which was signed, and
-    `fence_ms` are by the exchange's clock. `counted` is how many orders it is to its bot's policy, 0 without
-    one. `sent_body` is None where it was too large.
+    `fence_ms` are by the exchange's clock. `counted` is how many orders it is to its bot's policies, 0
+    without any, and `notional` what they are worth. `sent_body` is None where it was too large.
     """
 
     id: str
     request_id: str
     bot: str
+    exchange: str
     key: str
     method: str
     route: str
@@ -48,6 +50,7 @@ class Order(NamedTuple):
     attempts: int
     sent_ms: int
     counted: int = 0
+    notional: str = "0"
     sent_body: bytes | None = None
 
 
@@ -88,20 +91,24 @@ def is_unknown(row: Row) -> bool:
     return row[_STATE] == UNKNOWN
 
 
+def exchange_of(row: Row) -> str:
+    """Return the exchange of a row's order."""
+    return str(row[_EXCHANGE])
+
+
 def read_kept(ended: Ended, now_ms: int) -> Kept:
     """Return what an Idempotency-Key is remembered by; `now_ms` is by `Ages`.
 
     Raises ValueError where `settled_row` wrote no such row: SQLite has no check sums.
     """
-    bot, key, digest, state, fence_ms, status, head, body, settled_ms = ended
+    bot, exchange, key, digest, state, fence_ms, status, head, body, settled_ms = ended
     try:
         conclusion = Conclusion.UNKNOWN if state in (SENT, LOOKED_UP) else Conclusion(state)
         reply = None if head is None else _read_reply(status, head, body)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError("a row of the orders is damaged") from error
-    return Kept(
-        Name(bot, key), digest, Ending(conclusion, fence_ms, reply), max(0, now_ms - settled_ms) / 1000
-    )
+    ending, age_s = Ending(conclusion, fence_ms, reply), max(0, now_ms - settled_ms) / 1000
+    return Kept(Name(bot, exchange, key), digest, ending, age_s)
 
 
 def _read_reply(status: int | None, head: str, body: bytes | None) -> BotReply:

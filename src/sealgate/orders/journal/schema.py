@@ -1,14 +1,13 @@
 """The tables of the journal. Only files of this VERSION are used; no other was ever released."""
 
-# ruff: noqa: S608 - the statements are put together of our own names alone
-
-VERSION = 8
+VERSION = 9
 
 # The columns of `orders`: those of `rows.Order`, in its order, then how the order ended.
 ORDER_COLUMNS = {
     "id": "TEXT PRIMARY KEY",
     "request_id": "TEXT NOT NULL",
     "bot": "TEXT NOT NULL",
+    "exchange": "TEXT NOT NULL",
     "key": "TEXT NOT NULL",
     "method": "TEXT NOT NULL",
     "route": "TEXT NOT NULL",
@@ -21,6 +20,7 @@ ORDER_COLUMNS = {
     "attempts": "INTEGER NOT NULL",
     "sent_ms": "INTEGER NOT NULL",
     "counted": "INTEGER NOT NULL DEFAULT 0",
+    "notional": "TEXT NOT NULL DEFAULT '0'",
     "sent_body": "BLOB",
     "state": "TEXT NOT NULL",
     "status": "INTEGER",
@@ -33,8 +33,8 @@ IN_DOUBT = "state = 'unknown'"
 SETTLED = "state NOT IN ('sent', 'unknown')"
 SETTLED_KIND = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `SettledKind`
 
-# `counted` has how many orders each bot sent under a policy, by second. A row counts at its `sent_ms`, unless
-# it is `not_sent`. Triggers count, so that an order is recorded and counted in one transaction, and once.
+# `counted` has how many orders each bot sent to each exchange under a policy, by second, and what they are
+# worth together, as a decimal number: see `counts`. In `halts`, NULL stands for all.
 SCHEMA = f"""
 CREATE TABLE learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
 CREATE TABLE prices (
@@ -42,25 +42,14 @@ CREATE TABLE prices (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE nonces (place TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE halts (
-    bot TEXT, key TEXT, since_ms INTEGER NOT NULL, uid INTEGER, pid INTEGER, reason TEXT NOT NULL DEFAULT ''
+    bot TEXT, key TEXT, exchange TEXT, since_ms INTEGER NOT NULL,
+    uid INTEGER, pid INTEGER, reason TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE TABLE orders ({", ".join(map(" ".join, ORDER_COLUMNS.items()))}) STRICT;
 CREATE INDEX orders_in_doubt ON orders (sent_ms) WHERE {IN_DOUBT};
 CREATE INDEX orders_settled ON orders ({SETTLED_KIND}, bot) WHERE {SETTLED};
 CREATE TABLE counted (
-    bot TEXT, at_s INTEGER, orders INTEGER NOT NULL, PRIMARY KEY (bot, at_s)
+    bot TEXT, exchange TEXT, at_s INTEGER, orders INTEGER NOT NULL, notional TEXT NOT NULL,
+    PRIMARY KEY (bot, exchange, at_s)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN
-    DELETE FROM counted WHERE bot = NEW.bot AND at_s < NEW.sent_ms / 1000 - 86400;
-    INSERT INTO counted SELECT NEW.bot, NEW.sent_ms / 1000, NEW.counted WHERE NEW.state <> 'not_sent'
-        ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
-END;
-CREATE TRIGGER counts_follow_orders AFTER UPDATE ON orders WHEN NEW.counted > 0
-    AND (NEW.sent_ms <> OLD.sent_ms OR NEW.state = 'not_sent' OR OLD.state = 'not_sent')
-BEGIN
-    UPDATE counted SET orders = orders - OLD.counted
-        WHERE OLD.state <> 'not_sent' AND bot = OLD.bot AND at_s = OLD.sent_ms / 1000;
-    INSERT INTO counted SELECT NEW.bot, NEW.sent_ms / 1000, NEW.counted WHERE NEW.state <> 'not_sent'
-        ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
-END;
 """

@@ -21,6 +21,7 @@ import math
 import queue
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -33,7 +34,7 @@ from sealgate.machine.system import System
 from sealgate.orders.doubts import Doubt, JournalStatus
 from sealgate.orders.journal import orders
 from sealgate.orders.journal.file import Identity, JournalError, as_journal_error, check_sound, connect
-from sealgate.orders.journal.rows import Row, is_sent, is_unknown
+from sealgate.orders.journal.rows import Row, exchange_of, is_sent, is_unknown
 from sealgate.orders.journal.upkeep import checkpoint
 
 HANGS_AFTER_S = 2.0  # in one piece of work; no order waits for longer
@@ -93,7 +94,7 @@ class DatabaseThread:
         self._is_hang_logged = False
         self._look_at = 0.0
         self._doubts: tuple[Doubt, ...] = ()
-        self._in_doubt = 0
+        self._in_doubt = Counter[str]()
         self._read_doubts(database)
         self._publish()
         self._thread = threading.Thread(target=self._run, name="sealgate-journal", daemon=True)
@@ -273,9 +274,11 @@ class DatabaseThread:
         self._doubts = orders.in_doubt(database, SHOWN)
 
     def _publish(self) -> None:
-        in_doubt = self._in_doubt + sum(map(is_unknown, self._owed))
+        in_doubt = self._in_doubt + Counter(exchange_of(row) for row in self._owed if is_unknown(row))
         is_refusing = self._trouble is not None and self._must_be_written
-        self._status = JournalStatus(in_doubt, self._doubts, self._trouble, is_refusing)
+        self._status = JournalStatus(
+            in_doubt.total(), self._doubts, self._trouble, is_refusing, by_exchange=dict(in_doubt)
+        )
 
 
 def _resolve(waiting: Sequence[asyncio.Future[str | None]], trouble: str | None) -> None:
