@@ -49,6 +49,11 @@ CONSISTENT: dict[str, Tree] = {
         "venue": "gate",
         "keys": {"main": {**KEY, "recv_window_ms": 60_000}},
     },
+    "a proxy with a user and a password": {
+        "upstream": {"proxy": "http://grid@127.0.0.1:3128", "proxy_password": "env:P"}
+    },
+    "a local address for a name": {"base_url": "https://a.example", "upstream": {"source": "127.0.0.1"}},
+    "a header of one's own": {"upstream": {"headers": {"x-simulated-trading": "1"}}},
     "no admin address": {"admin": {"tcp": ""}},
     "a route inside": {"routes": [{"match": "GET /v1/trade/x", "lane": "order"}]},
     "a route that only costs more": {"routes": [{"match": "GET /v1/trade/x", "cost": 5}]},
@@ -70,6 +75,31 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
         "is the name of requests without a valid token",
     ),
     "no key": ({"keys": {}}, "keys", "names no key"),
+    "a local address of another family": (
+        {"base_url": "https://[2001:db8::7]", "upstream": {"source": "127.0.0.1"}},
+        "upstream.source",
+        "is IPv4, but base_url is IPv6; write one of that kind",
+    ),
+    "a local address of another family than the proxy's": (
+        {"upstream": {"source": "127.0.0.1", "proxy": "socks5://[2001:db8::7]:1080"}},
+        "upstream.source",
+        "is IPv4, but proxy is IPv6; write one of that kind",
+    ),
+    "a password without a proxy": (
+        {"upstream": {"proxy_password": "env:P"}},
+        "upstream.proxy_password",
+        "has no effect without a user; write it in proxy, as in http://USER@HOST:3128",
+    ),
+    "a proxy that is the gateway": (
+        {"upstream": {"proxy": "http://127.0.0.1:8787"}},
+        "upstream.proxy",
+        "is this gateway itself (listen.tcp)",
+    ),
+    "a header by which the venue signs": (
+        {"upstream": {"headers": {"x-service-apikey": "1"}}},
+        "upstream.headers.x-service-apikey",
+        "is a header by which the venue service signs; leave it out",
+    ),
     "a prefix that comes twice": (
         {"base_url": "https://api.example.com/v1/trade"},
         "base_url",

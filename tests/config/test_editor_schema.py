@@ -50,6 +50,8 @@ RIGHT = [
     *("cmd_env = []", 'cmd_env = ["OP_SERVICE_ACCOUNT_TOKEN", "VAULT_*"]'),
     *('listen.max_body = "512 kib"', "listen.unix_group = 1000", 'admin.unix = "off"'),
     *('upstream.prefix = "/"', "clock.grace = 0", 'clock.field = "/data/0/time"'),
+    *('upstream.source = "127.0.0.1"', "upstream.headers = { x-simulated-trading = '1' }"),
+    *('upstream.proxy = "socks5://grid@[::1]:1080"', 'upstream.proxy_password = "file:p"'),
     *('limits.known = ["1200/60s", "20/s", " 5 / 100 ms "]', 'keys.a-b_1.api_key = "x"'),
     '[[routes]]\nmatch = "POST /v1/trade/{id}/query"\nlane = "read"',
 ]
@@ -58,6 +60,8 @@ WRONG = [
     *('listen.tpc = "127.0.0.1:1"', 'listen.unix_mode = "0644"', "listen.hosts = []"),
     *('listen.max_body = "1 XB"', "listen.head_timeout = 0", "listen.max_connections = 1.5"),
     *('upstream.prefix = "v1"', 'upstream.warm = "maybe"', 'signing.encoding = "Hex"'),
+    *('upstream.source = "localhost"', 'upstream.headers = { x_y = "1" }', 'upstream.headers = { x = " 1" }'),
+    *('upstream.proxy = "https://p.example:3128"', 'upstream.proxy = "http://p.example"'),
     *("clock.interval = -1", 'limits.known = ["20 per second"]', 'limits.replay_429 = "some"'),
     *("limits.queue = 0", 'keys.alt.secret = "hunter2hunter2"', 'keys.alt.api_key = "a b"'),
     *('keys."a b".api_key = "x"', 'keys.alt.secrets = "env:S"', 'bots.grid.may = ["withdraw"]'),

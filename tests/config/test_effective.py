@@ -11,6 +11,8 @@ base_url = "https://a.example"
 listen.max_body = 1500
 limits.known = ["20/s"]
 limits.redis = "cmd:get-url --pass hunter2"
+upstream.proxy = "http://customer-hunter2@127.0.0.1:3128"
+upstream.headers = { x-simulated-trading = "1" }
 [keys.main]
 api_key = "sk-live-0123456789"
 secret = "cmd:pass show --token hunter2"
@@ -38,6 +40,8 @@ def shown(tmp_path: Path, **environ: str) -> dict[str, Effective]:
         ("listen.unix", "", "default"),
         ("limits.known", ["20/1s"], "sealgate.toml"),
         ("limits.redis", "cmd:get-url …", "sealgate.toml"),
+        ("upstream.proxy", "http://…@127.0.0.1:3128", "sealgate.toml"),
+        ("upstream.headers", {"x-simulated-trading": "1"}, "sealgate.toml"),
         ("limits.max_wait", 5.0, "SEALGATE_LIMITS__MAX_WAIT"),
         ("log.level", "debug", "command line"),
         ("journal.max_size", "64 MiB", "default"),

@@ -25,6 +25,8 @@ client_ca = "ca.pem"
 unix = "admin.sock"
 [upstream]
 ca_file = "ca.pem"
+proxy = "http://grid@127.0.0.1:3128"
+proxy_password = "file:proxy.password"
 [limits]
 redis = "file:redis.url"
 [journal]
@@ -72,6 +74,7 @@ def test_every_path_of_a_file_is_taken_from_its_folder(elsewhere: Path) -> None:
     assert config.listen.tls_key == elsewhere / "key.pem"
     assert config.listen.client_ca == elsewhere / "ca.pem"
     assert config.upstream.ca_file == elsewhere / "ca.pem"
+    assert config.upstream.proxy_password == f"file:{elsewhere / 'proxy.password'}"
     assert config.admin.unix == elsewhere / "admin.sock"
     assert config.limits.redis == f"file:{elsewhere}/redis.url"
     assert config.journal.file == elsewhere / "journal.db"
@@ -88,7 +91,7 @@ def test_no_setting_that_names_a_file_is_forgotten() -> None:
     names = {setting.path[-1] for setting in all_settings() if setting.mark(Anchored)}
     assert names == {
         *("venue", "unix", "tls_cert", "tls_key", "client_ca", "ca_file", "redis", "file"),
-        *("secret", "passphrase", "session", "token"),
+        *("secret", "passphrase", "session", "token", "proxy_password"),
     }
     assert all(f"\n{name} = " in TEXT for name in names)
 

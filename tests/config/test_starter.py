@@ -15,7 +15,7 @@ HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 # Commented out, these show an example, as their default is none.
 NEEDS = (
     *("account", "tls_", "client_ca", "ca_file", "unix", "uid", "session", "token", "keys ="),
-    *("file =", "known", "cmd_env"),
+    *("file =", "known", "cmd_env", "source", "proxy", "headers = {"),
 )
 
 

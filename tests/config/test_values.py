@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from sealgate.config import values
-from sealgate.config.addresses import Address, BaseUrl, parse_address, parse_base_url
+from sealgate.config.addresses import Address, BaseUrl, ProxyUrl, parse_address, parse_base_url
 from sealgate.config.files import SOCKET_PATH_BYTES
 from sealgate.config.problems import problems_of
 from sealgate.config.references import split_command, split_entry
@@ -102,6 +102,22 @@ READ_AS: list[tuple[Any, list[tuple[object, object]]]] = [
         [
             *(("", None), ("127.0.0.1:8787", Address("127.0.0.1", 8787))),
             *(("LOCALHOST:0", Address("localhost", 0)), ("[::1]:8787", Address("::1", 8787))),
+        ],
+    ),
+    (values.SourceAddress, [("", None), ("127.0.0.1", "127.0.0.1")]),
+    (
+        values.OptionalProxy,
+        [
+            *(("", None), ("http://proxy.example:3128", ProxyUrl("http", "proxy.example", 3128))),
+            ("HTTP://grid@10.0.0.1:3128/", ProxyUrl("http", "10.0.0.1", 3128, "grid")),
+            ("socks5h://a%40b@[::1]:1080", ProxyUrl("socks5", "::1", 1080, "a@b")),
+        ],
+    ),
+    (
+        values.HeaderFields,
+        [
+            *(({}, {}), ({"x-simulated-trading": "1"}, {"x-simulated-trading": "1"})),
+            ('{"User-Agent": "a b"}', {"User-Agent": "a b"}),
         ],
     ),
     (values.AdminSocket, [("off", "off"), ("", None), ("a.sock", Path("a.sock"))]),
@@ -255,6 +271,51 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
             "unix:///run/redis.sock?db=1&password=s3cr3t",
         ],
     ),
+    (values.SourceAddress, "is not an IP address; ", ["localhost", "127.0.0.1:80", "fe80::1%lo", "1.2.3"]),
+    (
+        values.SourceAddress,
+        "is not an address of this machine; ",
+        ["203.0.113.7", "2001:db8::7", "0.0.0.0", "::", "224.0.0.1"],
+    ),
+    (
+        values.OptionalProxy,
+        "holds a password; leave it out, and write proxy_password",
+        ["http://u:s3cr3t@p.example:3128", "socks5://:s3cr3t@p.example:1080", "https://u:s3cr3t@p.example:1"],
+    ),
+    (values.OptionalProxy, "is an https proxy, which cannot be used; ", ["https://p.example:3128"]),
+    (
+        values.OptionalProxy,
+        "is not the URL of a proxy; ",
+        ["p.example:3128", "socks4://p.example:1080", "s3cr3t"],
+    ),
+    (values.OptionalProxy, "has no host; ", ["http://", "http://:3128"]),
+    (values.OptionalProxy, "has no port, or one out of range; ", ["http://p.example", "http://p.example:0"]),
+    (values.OptionalProxy, "has no port, or one out of range; ", ["http://p.example:65536"]),
+    (values.OptionalProxy, "has a path; ", ["http://p.example:3128/x"]),
+    (values.OptionalProxy, "has a query, a fragment", ["http://p.example:3128?s3cr3t"]),
+    (values.OptionalProxy, "is not a URL; ", ["http://[::1"]),
+    (values.OptionalProxy, "has a user name that is not plain; ", ["http://a%3As3cr3t@p.example:3128"]),
+    (values.HeaderFields, "is not a table; ", [3, "x"]),
+    (
+        values.HeaderFields,
+        "is not a header's name; ",
+        [{"a b": "1"}, {"x_y": "1"}, {"": "1"}, {"a\r\nb": "1"}],
+    ),
+    (
+        values.HeaderFields,
+        "is not a header's value; ",
+        [{"x": "1\r\ns3cr3t: 1"}, {"x": " 1"}, {"x": ""}, {"x": "ä"}, {"x": 1}, {"x": "y" * 1025}],
+    ),
+    (
+        values.HeaderFields,
+        "is a header that the gateway or the bot writes itself; ",
+        [
+            *({name: "1"} for name in ("Host", "content-length", "Transfer-Encoding", "Connection")),
+            *({name: "1"} for name in ("Authorization", "Proxy-Authorization", "X-Gateway-Key", "Expect")),
+            *({name: "1"} for name in ("Accept-Encoding", "Content-Type", "Upgrade", "TE")),
+        ],
+    ),
+    (values.HeaderFields, "has a header twice; ", [{"X-A": "1", "x-a": "2"}]),
     (values.CaFile, "is not a file that exists; ", ["/no/such/file.pem", ".", "x" * 600]),
     (values.PemFile, "is not a file that exists; ", ["/no/such/file.pem", ".", "x" * 600]),
     (values.JournalFile, "is not a file in a folder that exists; ", ["/no/such/folder/journal.db", "."]),

@@ -29,6 +29,11 @@ def test_the_files_of_keys_sessions_bots_and_credentials() -> None:
     assert list(secret_paths(config, {"CREDENTIALS_DIRECTORY": "/c"})) == ["/s/main", "/c/session", "/s/grid"]
 
 
+def test_the_file_of_a_proxys_password() -> None:
+    proxy = {"proxy": "http://grid@127.0.0.1:3128", "proxy_password": "file:/s/proxy"}
+    assert list(secret_paths(make_config("http://127.0.0.1:9", upstream=proxy), {})) == ["/s/proxy"]
+
+
 def test_what_is_in_no_file_is_not_watched() -> None:
     config = config_of("env:S", session="systemd:session", token="cmd:pass file:/x")
     assert list(secret_paths(config, {})) == []

@@ -110,7 +110,7 @@ def test_what_sent_nothing_ends_no_outage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_over"), [("unreachable", True), ("connect_timeout", True), ("late", False)]
+    ("kind", "is_over"), [("unreachable", True), ("proxy", True), ("connect_timeout", True), ("late", False)]
 )
 def test_a_time_that_was_read_since_shows_that_it_is_reached(kind: str, *, is_over: bool) -> None:
     down = failed(*((kind, 10.0 + number) for number in range(3)))

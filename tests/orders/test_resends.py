@@ -45,6 +45,8 @@ def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
     [
         pytest.param(FailureKind.UNREACHABLE, True, NOT_SENT, id="no connection, read"),
         pytest.param(FailureKind.UNREACHABLE, False, NOT_SENT, id="no connection, order"),
+        pytest.param(FailureKind.PROXY, True, NOT_SENT, id="no way through the proxy, read"),
+        pytest.param(FailureKind.PROXY, False, NOT_SENT, id="no way through the proxy, order"),
         pytest.param(FailureKind.CONNECT_TIMEOUT, True, NOT_SENT, id="no connection in time, read"),
         pytest.param(FailureKind.CONNECT_TIMEOUT, False, NOT_SENT, id="no connection in time, order"),
         pytest.param(FailureKind.LOST, True, UNKNOWN, id="reply lost, read"),
@@ -86,6 +88,7 @@ def test_only_our_own_bound_is_not_the_exchanges(fate: FailureKind) -> None:
     [
         pytest.param(FailureKind.FULL, "queue_full", 503, NOT_SENT, id="no free connection"),
         pytest.param(FailureKind.UNREACHABLE, "upstream_unreachable", 502, NOT_SENT, id="no connection"),
+        pytest.param(FailureKind.PROXY, "upstream_unreachable", 502, NOT_SENT, id="no way through the proxy"),
         pytest.param(
             FailureKind.CONNECT_TIMEOUT, "upstream_timeout", 504, NOT_SENT, id="no connection in time"
         ),

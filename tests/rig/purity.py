@@ -36,7 +36,7 @@ OUTSIDE = _SLOW | {
     ),
     *("pathlib", "platform", "pwd", "random", "redis", "resource", "rich", "secrets", "select", "shutil"),
     *("signal", "ssl", "structlog", "sys", "syslog", "tempfile", "termios", "threading", "time", "tty"),
-    *("uuid", "uvloop"),
+    *("python_socks", "uuid", "uvloop"),
 }
 _HARMLESS = frozenset({"http.HTTPStatus", "http.HTTPMethod"})
 # Oracles and long runs have streams of their own.

@@ -25,6 +25,7 @@ from sealgate.request.context import InFlightRequests, RequestContext
 from sealgate.request.generation import Generation
 from sealgate.request.own_reads import ask
 from sealgate.request.rules import build_rules
+from sealgate.server.memory import subject
 from sealgate.server.services import build_generation, build_services
 from sealgate.venues.routes import Auth, Lane, Permission
 
@@ -62,6 +63,16 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
         {"upstream", "clock", "clock_keeper"},
     ),
     "how the time is asked for": (URL, {"clock": {"interval": 5.0}}, {"clock", "clock_keeper"}),
+    "the way there": (
+        URL,
+        {"upstream": {"proxy": "http://127.0.0.1:3128"}},
+        {"upstream", "clock", "clock_keeper", "open"},
+    ),
+    "what is sent along": (
+        URL,
+        {"upstream": {"headers": {"x-simulated-trading": "1"}}},
+        {"upstream", "clock", "clock_keeper"},
+    ),
     "another exchange": ("http://localhost:9", {}, set(PARTS)),
 }
 
@@ -227,3 +238,21 @@ async def test_what_the_exchange_counts_together_has_one_line_also_under_two_nam
         assert one.scheduler is two.scheduler
         assert (one.stamps, one.nonces) == (two.stamps, two.nonces)
         assert one.breaker is not two.breaker
+
+
+@pytest.mark.parametrize(
+    ("upstream", "counted"),
+    [
+        ({}, URL),
+        ({"source": "127.0.0.1"}, f"{URL} from 127.0.0.1"),
+        ({"proxy": "socks5://grid@127.0.0.1:1080"}, f"{URL} from socks5://grid@127.0.0.1:1080"),
+    ],
+)
+def test_a_limit_by_address_is_one_for_each_address_that_the_exchange_sees(
+    upstream: dict[str, str], counted: str
+) -> None:
+    by_address, by_key = (
+        make_config(URL, venue=venue, upstream=upstream).served[venue] for venue in ("binance", "service")
+    )
+    assert subject(by_address, "main") == counted
+    assert subject(by_key, "main") == f"{URL} {KEY['api_key']}"

@@ -327,7 +327,7 @@ def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
     own = ["too_fast", "signature", "outside", "banned", "unlisted"]
     assert [*rows][:8] == [*own, "rate_limited", "country_refused", "firewall"]
     assert [*rows][8:10] == ["other_4xx", "other_5xx"]
-    assert [*rows][10:] == ["unreachable", "connect_timeout", "lost", "late"]
+    assert [*rows][10:] == ["unreachable", "proxy", "connect_timeout", "lost", "late"]
     assert rows["banned"].statuses == (418, 419)
     assert set(rows["too_fast"].words) == {"50011", "50012", "1"}
 

@@ -1,12 +1,13 @@
-"""Where to listen, where the exchange is, and where gateways meet: addresses and URLs, checked.
+"""Where to listen, where the exchange is, the way to it, and where gateways meet: addresses and URLs.
 
 A URL is never echoed in an error, as people paste URLs with passwords in them.
 """
 
 import re
+import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from sealgate.config.names import is_plain_path
 from sealgate.config.references import parse_reference
@@ -25,6 +26,7 @@ _BARE_HOST = re.compile(
 )
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 SCHEMES = ("redis", "rediss", "unix")
+_PROXY_FORM = 'write "http://HOST:3128" or "socks5://HOST:1080"'
 _FORM = 'write "redis://HOST:PORT/0"'
 
 
@@ -150,7 +152,56 @@ def parse_base_url(value: str) -> BaseUrl:
     return BaseUrl(parts.scheme, host, port, path)
 
 
-def _split(url: str) -> SplitResult:
+@dataclass(frozen=True, slots=True)
+class ProxyUrl:
+    """A proxy on the way to the exchange. `scheme` is http (by CONNECT) or socks5; `user` is "" for none."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str = ""
+
+    @property
+    def authority(self) -> str:
+        """Host and port, for people."""
+        return f"{bracketed(self.host)}:{self.port}"
+
+    def __str__(self) -> str:
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        return f"{self.scheme}://{user}{self.authority}"
+
+
+def parse_proxy(value: str) -> ProxyUrl:
+    """Parse and check the URL of a proxy; raise ValueError with the cause and the fix."""
+    parts = _split(value, _PROXY_FORM)
+    scheme = parts.scheme.removesuffix("h") if parts.scheme == "socks5h" else parts.scheme
+    if parts.password is not None:
+        raise ValueError(
+            'holds a password; leave it out, and write proxy_password = "file:proxy.password" beside it'
+        )
+    if scheme == "https":
+        raise ValueError(
+            "is an https proxy, which cannot be used; name a port where it speaks plain HTTP or SOCKS5"
+        )
+    if scheme not in {"http", "socks5"}:
+        raise ValueError(f"is not the URL of a proxy; {_PROXY_FORM}")
+    if not parts.hostname:
+        raise ValueError(f"has no host; {_PROXY_FORM}")
+    try:
+        port = parts.port or 0
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(f"has no port, or one out of range; {_PROXY_FORM}")
+    if parts.path not in {"", "/"}:
+        raise ValueError("has a path; end it after the port")
+    user = unquote(parts.username or "")
+    if not re.fullmatch("[!-9;-~]{0,255}", user):  # it may not have a colon (RFC 7617 section 2)
+        raise ValueError("has a user name that is not plain; use up to 255 ASCII characters without a colon")
+    return ProxyUrl(scheme, parse_host(parts.hostname), port, user)
+
+
+def _split(url: str, form: str = f'write "{_EXAMPLE}"') -> SplitResult:
     # `urlsplit` drops tabs and line ends, so they are looked for before.
     if not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("is not a URL in plain ASCII; write a foreign host name in its xn-- form")
@@ -159,7 +210,7 @@ def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
-        raise ValueError(f'is not a URL; write "{_EXAMPLE}"') from None
+        raise ValueError(f"is not a URL; {form}") from None
 
 
 def _proposed(text: str) -> str:
@@ -172,6 +223,33 @@ def _proposed(text: str) -> str:
         return str(parse_base_url(f"{scheme}://{text}"))
     except ValueError:
         return _EXAMPLE
+
+
+def parse_source(value: str) -> str:
+    """Check an address that connections are to start from: this machine must have it. Raises ValueError."""
+    try:
+        address = ip_address("" if "%" in value else value)
+    except ValueError:
+        raise ValueError('is not an IP address; write one of this machine, as in "203.0.113.7"') from None
+    text = "is not an address of this machine; write one that it has, or leave it out"
+    if address.is_unspecified or address.is_multicast:
+        raise ValueError(text)
+    try:
+        with socket.socket(family_of(value), socket.SOCK_STREAM) as tried:
+            tried.bind((str(address), 0))
+    except OSError:
+        raise ValueError(text) from None
+    return str(address)
+
+
+def family_of(ip: str) -> socket.AddressFamily:
+    """Return the family of an IP address."""
+    return socket.AF_INET6 if ":" in ip else socket.AF_INET
+
+
+def family_name(ip: str) -> str:
+    """Return how people call the family of an IP address."""
+    return "IPv6" if ":" in ip else "IPv4"
 
 
 def parse_redis(value: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sealgate.config.addresses import Address
+from sealgate.config.addresses import Address, family_name, is_ip
 from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
 from sealgate.config.problems import Problem
 from sealgate.config.settings import Policy
@@ -100,6 +100,39 @@ def _exchange_is_another(config: Config) -> Iterator[Problem]:
         if taken is not None:
             text = f"is this gateway itself ({taken}), which would send to itself; write the exchange's URL"
             yield Problem((*exchange.at, "base_url"), text)
+
+
+def _source_reaches_the_exchange(config: Config) -> Iterator[Problem]:
+    for exchange in config.served.values():
+        source, proxy = exchange.upstream.source, exchange.upstream.proxy
+        name, host = ("base_url", exchange.base_url.host) if proxy is None else ("proxy", proxy.host)
+        if source and is_ip(host) and family_name(host) != family_name(source):
+            text = f"is {family_name(source)}, but {name} is {family_name(host)}; write one of that kind"
+            yield Problem((*exchange.at, "upstream", "source"), text)
+
+
+def _proxy_is_another(config: Config) -> Iterator[Problem]:
+    own = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp, **_own_listeners(config)}
+    for exchange in config.served.values():
+        proxy, path = exchange.upstream.proxy, (*exchange.at, "upstream")
+        if exchange.upstream.proxy_password is not None and (proxy is None or not proxy.user):
+            text = "has no effect without a user; write it in proxy, as in http://USER@HOST:3128"
+            yield Problem((*path, "proxy_password"), text)
+        if proxy is None:
+            continue
+        there = Address(proxy.host, proxy.port)
+        taken = next((name for name, address in own.items() if address and address.takes(there)), None)
+        if taken is not None:
+            text = f"is this gateway itself ({taken}); write the proxy's address"
+            yield Problem((*path, "proxy"), text)
+
+
+def _headers_sign_nothing(config: Config) -> Iterator[Problem]:
+    for exchange in config.served.values():
+        for name in exchange.upstream.headers:
+            if exchange.venue.signs_with(name):
+                text = f"is a header by which the venue {exchange.venue.name} signs; leave it out"
+                yield Problem((*exchange.at, "upstream", "headers", name), text)
 
 
 def _own_listeners(config: Config) -> dict[str, Address]:
@@ -292,6 +325,9 @@ _CHECKS = (
     _windows_are_as_the_exchange_has_them,
     _prefix_comes_once,
     _exchange_is_another,
+    _source_reaches_the_exchange,
+    _proxy_is_another,
+    _headers_sign_nothing,
     _listens,
     _listens_apart,
     _a_group_is_let_in,

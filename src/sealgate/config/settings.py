@@ -107,6 +107,26 @@ class Upstream(_Table):
         description="PEM file of authorities to trust instead of the system's.",
         examples=["/etc/sealgate/exchange-ca.pem"],
     )
+    source: values.SourceAddress = Field(
+        default=None,
+        description="The address of this machine that connections start from.",
+        examples=["203.0.113.7"],
+    )
+    proxy: values.OptionalProxy = Field(
+        default=None,
+        description="A proxy on the way to the exchange: http or socks5, with a user but no password.",
+        examples=["http://proxy.example.com:3128"],
+    )
+    proxy_password: values.Reference | None = Field(
+        default=None,
+        description="A reference to the password of the proxy's user.",
+        examples=["file:proxy.password"],
+    )
+    headers: values.HeaderFields = Field(
+        default_factory=none,
+        description="Header fields to send with every request.",
+        examples=[{"x-simulated-trading": "1"}],
+    )
 
 
 class Signing(_Table):
@@ -354,7 +374,7 @@ class Exchange(_Table):
         description="An address of its own, for bots that cannot have its name in the path.",
         examples=["127.0.0.1:8801"],
     )
-    upstream: Upstream = Upstream()
+    upstream: Upstream = Field(default_factory=Upstream)
     signing: Signing = Signing()
     clock: Clock = Clock()
     limits: Limits = Limits()

@@ -142,7 +142,7 @@ class Config(BaseSettings):
     )
     listen: Listen = Listen()
     admin: Admin = Admin()
-    upstream: Upstream = Upstream()
+    upstream: Upstream = Field(default_factory=Upstream)
     signing: Signing = Signing()
     clock: Clock = Clock()
     limits: Limits = Limits()

@@ -27,7 +27,17 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from sealgate.config.addresses import Address, BaseUrl, parse_address, parse_base_url, parse_host, parse_redis
+from sealgate.config.addresses import (
+    Address,
+    BaseUrl,
+    ProxyUrl,
+    parse_address,
+    parse_base_url,
+    parse_host,
+    parse_proxy,
+    parse_redis,
+    parse_source,
+)
 from sealgate.config.files import (
     OFF,
     check_ca_file,
@@ -41,6 +51,7 @@ from sealgate.config.files import (
 from sealgate.config.names import has_dot_segment
 from sealgate.config.references import mask_arguments, parse_reference, reference_from_folder
 from sealgate.config.venues import parse_venue, venue_from_folder
+from sealgate.http.headers import is_settable
 from sealgate.limits.quotas import Quota
 from sealgate.venues.venue import Venue
 
@@ -198,6 +209,37 @@ Amounts = Annotated[
     BeforeValidator(_table),
 ]
 
+# -- header fields that are sent along
+
+
+def _header_name(name: str) -> str:
+    if not is_settable(name):
+        raise ValueError("is a header that the gateway or the bot writes itself; leave it out")
+    return name
+
+
+def _different_names(fields: dict[str, str]) -> Mapping[str, str]:
+    if len({name.lower() for name in fields}) < len(fields):
+        raise ValueError("has a header twice; leave one out")
+    return MappingProxyType(fields)
+
+
+# Not with `_`: some servers drop such a field, or take it for the one with `-`.
+_HeaderName = Annotated[
+    str,
+    Field(pattern="^[A-Za-z0-9-]{1,64}$"),
+    Words("is not a header's name; use 1 to 64 letters, digits and -"),
+    AfterValidator(_header_name),
+]
+_HeaderValue = Annotated[
+    str,
+    Field(pattern="^[!-~]([ -~]{0,1022}[!-~])?$"),
+    Words("is not a header's value; write text of up to 1024 printable ASCII characters"),
+]
+HeaderFields = Annotated[
+    Mapping[str, str], From(dict[_HeaderName, _HeaderValue], _different_names), BeforeValidator(_table)
+]
+
 # -- names and paths that users choose
 
 Name = Annotated[
@@ -353,7 +395,16 @@ _Address = Annotated[
     From(Annotated[str, _like(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")], parse_address),
 ]
 OptionalAddress = Annotated[_Address | None, _EMPTY_IS_NONE]
+SourceAddress = Annotated[
+    Annotated[str, AfterValidator(parse_source), _like("^$|^[0-9A-Fa-f:.]+$")] | None, _EMPTY_IS_NONE
+]
 ExchangeUrl = Annotated[BaseUrl, From(Annotated[str, _like(r"^https?://[^@?#\s]+$")], parse_base_url)]
+_HOST_AND_PORT = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}"
+_Proxy = Annotated[
+    ProxyUrl,
+    From(Annotated[str, _like(rf"^$|^(http|socks5h?)://([^/:?#@\s]+@)?{_HOST_AND_PORT}/?$")], parse_proxy),
+]
+OptionalProxy = Annotated[_Proxy | None, _EMPTY_IS_NONE]
 VenueName = Annotated[
     Venue, From(Annotated[Any, WithJsonSchema({"type": "string"})], parse_venue), Anchored(venue_from_folder)
 ]

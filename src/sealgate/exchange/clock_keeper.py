@@ -124,7 +124,7 @@ class ClockKeeper:
         # 1. Connect first, so that the sample's interval holds nothing but the request and its reply.
         connection = await self._upstream.connect(Lane.CANCEL, timeout_s)
         if isinstance(connection, Failure):
-            self._failed(connection.detail, fix=REACH)
+            self._failed(connection.detail, fix=connection.detail.partition("; ")[2] or REACH)
             return
         sent = self._system.now()
         if permit.is_paused(sent):

@@ -1,6 +1,7 @@
 """The exchange's address, how a connection to it is opened, and what can go wrong with one, in words."""
 
 import asyncio
+import errno
 import math
 import os
 import socket
@@ -13,8 +14,10 @@ from typing import Any, TypeVar
 from aiohappyeyeballs import AddrInfoType, pop_addr_infos_interleave, start_connection
 from yarl import URL
 
-from sealgate.config.addresses import is_ip
+from sealgate.config.addresses import ProxyUrl, family_name, family_of, is_ip
 from sealgate.config.tree import ExchangeConfig
+from sealgate.exchange.tunnel import TunnelError, open_tunnel
+from sealgate.keys.key import NO_SECRET, Secret
 from sealgate.venues.replies import Judge
 
 _NEXT_ADDRESS_S = 0.25  # until the next address is tried beside the last one (RFC 8305 section 8)
@@ -25,6 +28,20 @@ _LOOK_UP_FAULTS: dict[int | None, str] = {
     socket.EAI_NONAME: "no such host name",
     socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
 }
+# Where a name may have addresses of another family only.
+_WITHOUT_ADDRESS = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_ADDRFAMILY)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the exchange is reached. `source` is the local address of connections, "" for any.
+
+    `password` is that of the proxy's user.
+    """
+
+    source: str = ""
+    proxy: ProxyUrl | None = None
+    password: Secret = NO_SECRET
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +50,7 @@ class Destination:
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
     `ca_digest` is that of the content of `ca_file`: other certificates make another destination. `replies`
-    says what a reply means.
+    says what a reply means. `headers` are whole lines that each request has.
     """
 
     base_url: str
@@ -44,9 +61,13 @@ class Destination:
     keep_alive_s: float = 15.0
     ca_digest: bytes = b""
     replies: Judge = Judge()  # noqa: RUF009 - frozen
+    headers: str = ""
+    way: Way = Way()
 
 
-def destination_of(config: ExchangeConfig, ca_digest: bytes = b"") -> Destination:
+def destination_of(
+    config: ExchangeConfig, ca_digest: bytes = b"", proxy_password: Secret = NO_SECRET
+) -> Destination:
     """Return the destination of an exchange's requests."""
     upstream = config.upstream
     return Destination(
@@ -58,7 +79,12 @@ def destination_of(config: ExchangeConfig, ca_digest: bytes = b"") -> Destinatio
         keep_alive_s=upstream.keep_alive,
         ca_digest=ca_digest,
         replies=config.venue.replies,
+        headers="".join(f"{name}: {value}\r\n" for name, value in upstream.headers.items()),
+        way=Way(upstream.source or "", upstream.proxy, proxy_password),
     )
+
+
+_ANY_WAY = Way()
 
 
 class ResumingContext(ssl.SSLContext):
@@ -109,6 +135,10 @@ class ConnectError(Exception):
     """There is no connection, and nothing was sent: its words say why."""
 
 
+class ProxyRefusedError(ConnectError):
+    """The proxy is not reached, or opens no way to the exchange."""
+
+
 # Everything that is raised when a connection breaks, or carries something else than HTTP.
 TRANSPORT_ERRORS = (OSError, EOFError, ReplyError)
 
@@ -126,42 +156,94 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class Dialer:
-    """Opens connections to the host of a URL, directly: proxies of the environment are not used.
+    """Opens connections to the host of a URL. Proxies of the environment are not used.
 
-    Make it inside a running loop. `tls` is None where the URL is plain HTTP.
+    Make it inside a running loop. `tls` is None where the URL is plain HTTP. `too_late` says what took too
+    long where a connection is not there in time.
     """
 
-    def __init__(self, url: URL, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, url: URL, tls: ssl.SSLContext | None, way: Way = _ANY_WAY) -> None:
         self._loop = asyncio.get_running_loop()
         self._host, self._port = url.raw_host or "", url.port or 0
         self._tls = tls
+        self._there = f"cannot connect to {self._host}:{self._port}"
         self._name = None if tls is None else self._host.rstrip(".")  # RFC 6066 section 3
+        self._way = way
+        self._family = family_of(way.source) if way.source else socket.AF_UNSPEC
+        local: list[AddrInfoType] = [(self._family, socket.SOCK_STREAM, 0, "", (way.source, 0))]
+        self._local = local if way.source else None
+        # What is looked up: a proxy gets the exchange's name.
+        self._next = (self._host, self._port) if way.proxy is None else (way.proxy.host, way.proxy.port)
         self._look_up: asyncio.Task[list[AddrInfoType]] | None = None
         self._look_up_ends_at = -math.inf
+        through = "" if way.proxy is None else f" through the proxy {way.proxy.authority}"
+        self.too_late = f"no connection{through} in time" + ("; see upstream.proxy" if through else "")
 
     async def dial(self, protocol: Callable[[], P]) -> P:
         """Open a connection and return its protocol. Raises ConnectError."""
+        addresses = await self._addresses()
+        while True:
+            # 1. TCP, and a tunnel if there is a proxy.
+            sock = await self._reach(addresses)
+            # 2. TLS. One server of several may be misconfigured: then try the other addresses.
+            try:
+                _, made = await self._loop.create_connection(
+                    protocol, sock=sock, ssl=self._tls, server_hostname=self._name
+                )
+            except OSError as error:
+                pop_addr_infos_interleave(addresses)
+                if not addresses:
+                    raise self._failed(error, is_far=True) from None
+            else:
+                return made
+
+    async def reach(self) -> socket.socket:
+        """Return a socket for the bytes to the exchange, before any TLS. Raises ConnectError."""
+        return await self._reach(await self._addresses())
+
+    async def _reach(self, addresses: list[AddrInfoType]) -> socket.socket:
+        proxy = self._way.proxy
         try:
-            addresses = list(await self._addresses())
-            while True:
-                # 1. TCP, to whichever address accepts first (RFC 8305).
-                sock = await start_connection(addresses, happy_eyeballs_delay=_NEXT_ADDRESS_S)
-                # 2. TLS. One server of several may be misconfigured: then try the other addresses.
-                try:
-                    _, made = await self._loop.create_connection(
-                        protocol, sock=sock, ssl=self._tls, server_hostname=self._name
-                    )
-                except OSError:
-                    pop_addr_infos_interleave(addresses)
-                    if not addresses:
-                        raise
-                else:
-                    return made
+            # 1. TCP, to whichever address accepts first (RFC 8305).
+            sock = await start_connection(
+                addresses, local_addr_infos=self._local, happy_eyeballs_delay=_NEXT_ADDRESS_S
+            )
+            # 2. The tunnel.
+            if proxy is not None:
+                await open_tunnel(sock, proxy, self._way.password.reveal(), self._host, self._port)
+        except TunnelError as error:
+            raise ProxyRefusedError(f"{self._there}: {error}") from None
         except OSError as error:
-            raise ConnectError(f"cannot connect to {self._host}:{self._port}: {_cause(error)}") from None
+            raise self._failed(error) from None
+        return sock
+
+    def _failed(self, error: OSError, *, is_far: bool = False) -> ConnectError:
+        """Return why there is no connection. `is_far`: the error is of the exchange, behind any proxy."""
+        source, proxy, there = self._way.source, self._way.proxy, self._there
+        if source and error.errno == errno.EADDRNOTAVAIL:
+            cause = "this machine does not have that address any more; see upstream.source"
+        elif source and isinstance(error, socket.gaierror) and error.errno in _WITHOUT_ADDRESS:
+            cause = f"no such host name, or none with an {family_name(source)} address; see upstream.source"
+        else:
+            cause = _cause(error)
+        start = f" from {source}" if source else ""
+        if proxy is None or is_far:
+            through = "" if proxy is None else f" through the proxy {proxy.authority}"
+            return ConnectError(f"{there}{through}{start}: {cause}")
+        fix = "" if "; see " in cause else "; see upstream.proxy"
+        return ProxyRefusedError(
+            f"{there}: the proxy {proxy.authority} cannot be reached{start}: {cause}{fix}"
+        )
 
     async def _addresses(self) -> list[AddrInfoType]:
-        """Look the host up. All who connect within ten seconds share one look-up.
+        """Return the addresses to connect to, the exchange's or the proxy's. Raises ConnectError."""
+        try:
+            return list(await self._looked_up())
+        except OSError as error:
+            raise self._failed(error) from None
+
+    async def _looked_up(self) -> list[AddrInfoType]:
+        """Look a name up. All who connect within ten seconds share one look-up.
 
         Each look-up takes a thread, and one whose DNS server does not answer keeps it.
         """
@@ -170,9 +252,10 @@ class Dialer:
             return await asyncio.shield(latest)
         if latest is None or now >= self._look_up_ends_at or latest.exception() is not None:
             # glibc does not count loopback: asked for configured families only, it may refuse "::1".
-            flags = 0 if is_ip(self._host) else socket.AI_ADDRCONFIG
+            host, port = self._next
+            flags = 0 if is_ip(host) else socket.AI_ADDRCONFIG
             look_up: Coroutine[Any, Any, list[Any]] = self._loop.getaddrinfo(
-                self._host, self._port, type=socket.SOCK_STREAM, flags=flags
+                host, port, family=self._family, type=socket.SOCK_STREAM, flags=flags
             )
             latest = self._look_up = self._loop.create_task(look_up)
             self._look_up_ends_at = now + _LOOK_UP_S

@@ -10,9 +10,13 @@ class FailureKind(Enum):
 
     FULL = "full"  # all our connections were in use: the exchange was not contacted
     UNREACHABLE = "unreachable"  # no connection: no byte was written
+    PROXY = "proxy"  # the proxy opened no way to the exchange: no byte was written
     CONNECT_TIMEOUT = "connect_timeout"  # no connection in time: no byte was written
     LOST = "lost"  # written, but the reply was reset, cut or garbage
     LATE = "late"  # written, but no whole reply in time
+
+
+_UNSENT = (FailureKind.FULL, FailureKind.UNREACHABLE, FailureKind.PROXY, FailureKind.CONNECT_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Failure:
     @property
     def is_unsent(self) -> bool:
         """Whether no byte was written."""
-        return self.kind in (FailureKind.FULL, FailureKind.UNREACHABLE, FailureKind.CONNECT_TIMEOUT)
+        return self.kind in _UNSENT
 
     @property
     def is_for_time(self) -> bool:

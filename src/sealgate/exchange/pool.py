@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from yarl import URL
 
 from sealgate.exchange.connection import CLOSED_UNUSED, UpstreamConnection
-from sealgate.exchange.destination import ConnectError, Destination, Dialer, client_context
+from sealgate.exchange.destination import ConnectError, Destination, Dialer, ProxyRefusedError, client_context
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.exchange.idle_connections import IdleCloses
 from sealgate.http.head_memory import HeadMemory
@@ -118,7 +118,7 @@ class Upstream:
         self.destination = destination
         url = URL(destination.base_url)
         self._before_target = url.raw_path.rstrip("/")
-        self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n"
+        self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n{destination.headers}"
         self.heads: HeadMemory[RawReplyHead] = HeadMemory(_REMEMBERED_BYTES)
         self._slots = ConnectionSlots(destination.max_connections)
         self._idle: list[UpstreamConnection] = []  # the one that was used last is the last
@@ -130,7 +130,7 @@ class Upstream:
         self.closes = closes or IdleCloses()
         self.judge = destination.replies
         self._tls = client_context(destination.ca_file) if url.scheme == "https" else None
-        self._dialer = Dialer(url, self._tls)
+        self._dialer = Dialer(url, self._tls, destination.way)
         self.is_closed = False
 
     async def close(self) -> None:
@@ -149,7 +149,7 @@ class Upstream:
         return self._slots.waiting[lane]
 
     def head(self, method: str, target: str) -> bytes:
-        """Return the request line and the Host line. `target` is sent as it is, behind base_url's path."""
+        """Return the first lines of a request. `target` is sent as it is, behind base_url's path."""
         return f"{method} {self._before_target}{target}{self._after_target}".encode("ascii")
 
     def take(self, lane: Lane, *, may_be_lost: bool = False) -> UpstreamConnection | None:
@@ -223,7 +223,9 @@ class Upstream:
             async with asyncio.timeout_at(ends_at):
                 connection = await self._dialer.dial(lambda: UpstreamConnection(self, began))
         except TimeoutError:
-            return Failure(FailureKind.CONNECT_TIMEOUT, "no connection in time")
+            return Failure(FailureKind.CONNECT_TIMEOUT, self._dialer.too_late)
+        except ProxyRefusedError as error:
+            return Failure(FailureKind.PROXY, str(error))
         except ConnectError as error:
             return Failure(FailureKind.UNREACHABLE, str(error))
         if connection.is_usable:

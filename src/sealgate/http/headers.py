@@ -114,6 +114,20 @@ _DROPPED_PREFIXES = (
     b"x-original-",
     b"x-rewrite-",
 )
+# What belongs to a message or to a bot, so that no setting may say it.
+_UNSETTABLE = (
+    _HOP_BY_HOP
+    | FRAMING
+    | {
+        b"accept-encoding",
+        b"authorization",
+        b"content-encoding",
+        b"content-type",
+        b"expect",
+        b"host",
+        b"idempotency-key",
+    }
+)
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
 _REPLY_READ = frozenset(
     {b"connection", b"content-encoding", b"content-length", b"keep-alive", b"transfer-encoding"}
@@ -280,6 +294,12 @@ def _without(fields: list[tuple[bytes, bytes]], connection: bytes) -> list[tuple
     """Leave out the fields that a Connection header names (RFC 9110 section 7.6.1)."""
     named = {option.strip().lower() for option in connection.split(b",")}
     return [(name, value) for name, value in fields if name.lower() not in named]
+
+
+def is_settable(name: str) -> bool:
+    """Return whether a setting may have a header of this name sent with every request."""
+    canonical = _canonical(name.encode("ascii"))
+    return canonical not in _UNSETTABLE and not canonical.startswith((b"x-gateway-", b"proxy-"))
 
 
 def _canonical(name: bytes) -> bytes:

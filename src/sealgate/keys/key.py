@@ -42,6 +42,9 @@ class Secret:
         return "Secret(***)"
 
 
+NO_SECRET = Secret("")
+
+
 def by_session(sessions: Mapping[str, Secret]) -> dict[Secret, list[str]]:
     """Return the aliases of each session token, so that each is used once. `sessions` is alias -> token."""
     aliases: dict[Secret, list[str]] = {}

@@ -15,12 +15,14 @@ from sealgate.config.addresses import check_redis_url, is_redis_url
 from sealgate.config.settings import Key
 from sealgate.config.tree import ExchangeConfig
 from sealgate.config.venues import is_scheme_open
-from sealgate.keys.key import Secret, SigningKey
+from sealgate.keys.key import NO_SECRET, Secret, SigningKey
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.keys.sources import SecretError, read_secret, wipe
 from sealgate.keys.wrong_secrets import not_a_secret, not_a_token
 from sealgate.venues.venue import Venue
+
+_LONGEST_PROXY_PASSWORD = 255  # RFC 1929 section 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,15 @@ def _local_users(config: Config) -> frozenset[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeParts:
-    """What takes reading files to make of an exchange. `ca_digest` is of the content of `ca_file`."""
+    """What takes reading files to make of an exchange. `ca_digest` is of the content of `ca_file`.
+
+    `proxy_password` is empty where there is none.
+    """
 
     keys: Mapping[str, SigningKey]
     ca_digest: bytes
     redis: Secret | None = None
+    proxy_password: Secret = NO_SECRET
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ def _read_exchange(config: Config, exchange: ExchangeConfig, environ: Mapping[st
         {alias: build_key(config, exchange, alias, environ) for alias in exchange.keys},
         hashlib.sha256(certificates).digest(),
         read_redis(exchange.limits.redis, environ, config.cmd_env),
+        read_proxy_password(exchange, environ, config.cmd_env),
     )
 
 
@@ -186,6 +193,20 @@ def read_session(reference: str, environ: Mapping[str, str], cmd_env: Sequence[s
             reference, "a session token must be printable ASCII without spaces", "store it again"
         )
     return Secret(token)
+
+
+def read_proxy_password(
+    exchange: ExchangeConfig, environ: Mapping[str, str], cmd_env: Sequence[str] = ()
+) -> Secret:
+    """Read the password of an exchange's proxy, an empty one where there is none. Raises SecretError."""
+    reference = exchange.upstream.proxy_password
+    if reference is None:
+        return NO_SECRET
+    password = _text(reference, environ, cmd_env, "ascii")
+    if not password.isprintable() or not 0 < len(password) <= _LONGEST_PROXY_PASSWORD:
+        cause = "a proxy's password must be printable ASCII, of 255 characters at most"
+        raise SecretError(reference, cause, "store it again")
+    return Secret(password)
 
 
 def _text(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str], encoding: str) -> str:

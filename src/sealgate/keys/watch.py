@@ -70,7 +70,9 @@ def secret_paths(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     keys = [
         reference for key in config.keys.values() for reference in (key.secret, key.passphrase, key.session)
     ]
-    for reference in (*keys, *(bot.token for bot in config.bots.values())):
+    tokens = [bot.token for bot in config.bots.values()]
+    proxies = [exchange.upstream.proxy_password for exchange in config.served.values()]
+    for reference in (*keys, *tokens, *proxies):
         scheme, _, text = (reference or "").partition(":")
         if scheme == "file":
             yield text

@@ -25,7 +25,7 @@ LATEST = 200  # requests that are kept as they are
 _DURATIONS = 100  # per tick: sorting thousands would hold the loop up for milliseconds
 _TROUBLES = 50
 _IN_A_ROW = 3  # failures that make an outage: one lost reply is none
-_NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
+_NO_CONNECTION = frozenset({"unreachable", "proxy", "connect_timeout"})
 _OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
 _DONE: Final = Conclusion.DONE
 

@@ -72,6 +72,7 @@ _FAILURES: dict[FailureKind, tuple[bool, bool, str, Conclusion]] = {
     # No byte left the gateway. With FULL, it has already waited for one of the connections.
     FailureKind.FULL: (False, False, "queue_full", Conclusion.NOT_SENT),
     FailureKind.UNREACHABLE: (True, True, "upstream_unreachable", Conclusion.NOT_SENT),
+    FailureKind.PROXY: (True, True, "upstream_unreachable", Conclusion.NOT_SENT),
     FailureKind.CONNECT_TIMEOUT: (True, True, "upstream_timeout", Conclusion.NOT_SENT),
     # The exchange may have executed it: only a read may be repeated, while there is time.
     FailureKind.LOST: (False, True, "upstream_broken", Conclusion.UNKNOWN),
@@ -86,7 +87,8 @@ def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s:
     after_s = _BACKOFF_S * 2**resends
     if may_repeat and resends < RESENDS and after_s < time_left_s:
         return Again(failure.kind.value, conclusion, after_s)
-    told = failure.detail if failure.is_own else f"the exchange gave no answer: {failure.detail}"
+    is_ours = failure.is_own or failure.kind is FailureKind.PROXY
+    told = failure.detail if is_ours else f"the exchange gave no answer: {failure.detail}"
     return GiveUp(slug, sentence(told), conclusion)
 
 

@@ -48,7 +48,8 @@ def build_rules(
         else Bot("local", tuple(exchange.keys), _LOCAL_MAY, 1.0, tuple(config.served)),
         routes=route_table(exchange),
         headers=HeaderRules(
-            exchange.venue.own_headers, reads_replies=measures or exchange.venue.replies.looks_into_done
+            exchange.venue.own_headers | exchange.upstream.headers.keys(),
+            reads_replies=measures or exchange.venue.replies.looks_into_done,
         ),
         max_body=config.listen.max_body,
         body_timeout_s=config.listen.body_timeout,

@@ -20,7 +20,7 @@ from sealgate.machine import process as machine
 from sealgate.machine.process import StartError
 from sealgate.machine.system import System
 from sealgate.request.generation import Backend
-from sealgate.server.memory import nonces_place, subject
+from sealgate.server.memory import address_of, nonces_place, subject
 from sealgate.venues.venue import Scope
 
 
@@ -66,7 +66,7 @@ def build_exchange(
     """
     system = key_maker.system
     old = None if former is None else former.exchange
-    destination = destination_of(config, parts.ca_digest)
+    destination = destination_of(config, parts.ca_digest, parts.proxy_password)
     # 1. Connections, and what is known of a firewall on the way, belong to the destination.
     is_same = old is not None and old.upstream.destination == destination
     upstream = old.upstream if old is not None and is_same else Upstream(destination)
@@ -113,7 +113,7 @@ def _open_scheduler(
         return next(iter(live_keys.values())).scheduler
     if (
         former is not None
-        and former.config.base_url == config.base_url
+        and address_of(former.config) == address_of(config)
         and former.config.venue.limits.scope is scope
     ):
         return former.exchange.gates.of_open

@@ -69,7 +69,7 @@ def subjects(generation: Generation) -> dict[str, RateScheduler]:
         for alias, live_key in backend.exchange.live_keys.items():
             found[subject(backend.config, alias)] = live_key.scheduler
         if gates.of_open not in gates.of_keys:
-            found[f"{backend.config.base_url} without a key"] = gates.of_open
+            found[f"{address_of(backend.config)} without a key"] = gates.of_open
     return found
 
 
@@ -77,10 +77,16 @@ def subject(config: ExchangeConfig, alias: str) -> str:
     """Return what a limit is remembered by: the exchange, and whom it counts together."""
     scope, key = config.venue.limits.scope, config.keys[alias]
     if scope is Scope.ADDRESS:
-        return str(config.base_url)
+        return address_of(config)
     if scope is Scope.ACCOUNT and key.account is not None:
         return f"{config.base_url} account {key.account}"
     return f"{config.base_url} {key.api_key}"
+
+
+def address_of(config: ExchangeConfig) -> str:
+    """Return what a limit by address is remembered by: the exchange, and the address that it sees, if set."""
+    start = config.upstream.proxy or config.upstream.source
+    return f"{config.base_url} from {start}" if start else str(config.base_url)
 
 
 def nonces_place(config: ExchangeConfig, alias: str) -> str:

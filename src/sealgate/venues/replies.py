@@ -602,6 +602,7 @@ NO_REPLY = {
     verdict.kind: verdict
     for verdict in (
         _no_reply("unreachable", REASONS["upstream_unreachable"].advice),
+        _no_reply("proxy", "Check `upstream.proxy`, and that the proxy may connect to the exchange."),
         _no_reply("connect_timeout", "Check the network, and whether a firewall drops packets."),
         _no_reply("lost", _ADVICE[Means.UNKNOWN]),
         _no_reply(

@@ -142,6 +142,13 @@ class Venue:
         signing = self.signing
         return frozenset(name.lower() for name in (*(name for name, _ in signing.headers), *signing.drops))
 
+    def signs_with(self, header: str) -> bool:
+        """Return whether a header is one of `own_headers`."""
+        name = header.lower()
+        return any(
+            name.startswith(own[:-1]) if own.endswith("*") else name == own for own in self.own_headers
+        )
+
     def sealer(self, key: KeyTexts, mac: Mac, base_url: str = "") -> Sealer:
         """Return what signs for one key, whose `mac` returns the raw signature of a message."""
         url = urlsplit(base_url or self.base_url)
