@@ -1,0 +1,101 @@
+"""An exchange's own address: a reload opens, moves and closes it, and touches no other."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rig.bot import bot_at, request
+from rig.ports import free_port
+from rig.station import KEY
+from rig.two_exchanges import GRID, config_of, two_exchanges
+from rig.wire import PATIENCE_S
+from sealgate.config import Config
+from sealgate.server.reload import ReloadError
+
+ORDER = request(b"POST", b"/v1/trade/order", GRID, body=b"{}")
+
+
+class Settings:
+    """What the next reload reads: own addresses of exchanges, and tables that replace the usual ones."""
+
+    def __init__(self, **listen: str) -> None:
+        self.urls: tuple[str, str] = "", ""
+        self.listen = listen
+        self.tables: dict[str, Any] = {}
+
+    def exchanges(self, spot: str, perp: str) -> dict[str, Any]:
+        """Return the table of exchanges."""
+        self.urls = spot, perp
+        tables: dict[str, dict[str, str]] = {"spot": {"base_url": spot}, "perp": {"base_url": perp}}
+        for name, address in self.listen.items():
+            tables[name]["listen"] = address
+        return tables
+
+    def __call__(self) -> Config:
+        return config_of(*self.urls, **{"exchanges": self.exchanges(*self.urls), **self.tables})
+
+
+async def test_a_reload_opens_moves_and_closes_it() -> None:
+    settings = Settings()
+    async with two_exchanges(load=settings, exchanges=settings.exchanges) as two:
+        first, second = free_port(), free_port()
+        async with bot_at(two.gateway.address.host, two.gateway.address.port) as before:
+            named = request(b"POST", b"/spot/v1/trade/order", GRID, body=b"{}")
+            assert (await before.ask(named)).status == 200
+            # 1. It is opened.
+            settings.listen = {"perp": f"127.0.0.1:{first}"}
+            await two.gateway.reloader.reload("test")
+            assert (await two.ask(ORDER, first)).status == 200
+            # 2. It moves.
+            settings.listen = {"perp": f"127.0.0.1:{second}"}
+            await two.gateway.reloader.reload("test")
+            assert (await two.ask(ORDER, second)).status == 200
+            with pytest.raises(ConnectionError):
+                await two.ask(ORDER, first)
+            # 3. It goes to another exchange.
+            settings.listen = {"spot": f"127.0.0.1:{first}"}
+            await two.gateway.reloader.reload("test")
+            assert (await two.ask(ORDER, first)).status == 200
+            assert (len(two.spot.received), len(two.perp.received)) == (2, 2)
+            # 4. It is closed. The common address has not noticed.
+            settings.listen = {}
+            await two.gateway.reloader.reload("test")
+            with pytest.raises(ConnectionError):
+                await two.ask(ORDER, first)
+            assert (await before.ask(named)).status == 200
+
+
+async def test_an_address_that_is_taken_changes_nothing() -> None:
+    settings = Settings()
+    async with two_exchanges(load=settings, exchanges=settings.exchanges) as two:
+        router = two.gateway.handler.router
+        other = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        async with other:
+            settings.listen = {"perp": "127.0.0.1:%d" % other.sockets[0].getsockname()[1]}
+            with pytest.raises(
+                ReloadError, match=r"another program listens there; set exchanges\.perp\.listen"
+            ):
+                async with asyncio.timeout(PATIENCE_S):
+                    await two.gateway.reloader.reload("test")
+        assert two.gateway.handler.router is router
+
+
+async def test_a_connection_to_an_exchange_that_is_gone_is_told_so() -> None:
+    port = free_port()
+    settings = Settings(perp=f"127.0.0.1:{port}")
+    async with (
+        two_exchanges(load=settings, exchanges=settings.exchanges) as two,
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        assert (await bot.ask(ORDER)).status == 200
+        settings.tables = {
+            "exchanges": {"spot": {"base_url": settings.urls[0]}},
+            "keys": {"main": {**KEY, "exchange": "spot"}},
+            "bots": {"grid": {"token": "env:GRID", "key": "main"}},
+        }
+        await two.gateway.reloader.reload("test")
+        replied = await bot.ask(ORDER)
+        assert (replied.status, replied.reason) == (404, "unknown_exchange")
+        assert replied.document()["exchanges"] == ["spot"]
+        assert two.spot.received == []
