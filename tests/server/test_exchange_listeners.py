@@ -72,7 +72,7 @@ async def test_an_address_that_is_taken_changes_nothing() -> None:
         router = two.gateway.handler.router
         other = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
         async with other:
-            settings.listen = {"perp": "127.0.0.1:%d" % other.sockets[0].getsockname()[1]}
+            settings.listen = {"perp": f"127.0.0.1:{other.sockets[0].getsockname()[1]}"}
             with pytest.raises(
                 ReloadError, match=r"another program listens there; set exchanges\.perp\.listen"
             ):
