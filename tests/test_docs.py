@@ -15,31 +15,29 @@ from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus, SharingStatus
 from sealgate.observe.metrics import Metrics
-from sealgate.observe.status import KeyStatus, Status
+from sealgate.observe.status import ExchangeStatus, KeyStatus, Status
 from sealgate.orders.doubts import JournalStatus
 
 ROOT = Path(__file__).parent.parent
 LIMIT = LimitStatus(
     20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
 )
+SHARING = SharingStatus(replicas=1, is_leader=True, degraded=None)
 STATUS = Status(
     "1",
-    "",
     0.0,
-    (),
     False,
     0,
     0,
-    ClockStatus(0.0, 0.0, 0.0, 0, 0, None),
     (
-        KeyStatus(
-            "main",
-            0.0,
-            {},
-            {},
-            (LIMIT,),
-            None,
-            sharing=SharingStatus(replicas=1, is_leader=True, degraded=None),
+        ExchangeStatus(
+            "spot",
+            "service",
+            "",
+            (),
+            (),
+            ClockStatus(0.0, 0.0, 0.0, 0, 0, None),
+            (KeyStatus("main", "spot", 0.0, {}, {}, (LIMIT,), None, sharing=SHARING),),
         ),
     ),
     JournalStatus(0, (), None, is_refusing=False),

@@ -52,6 +52,18 @@ async def test_reasons_why_it_is_not_ready(admin: Upstream) -> None:
     assert await healthcheck(f"127.0.0.1:{admin.port}") == (1, "", told)
 
 
+async def test_one_exchange_of_several(admin: Upstream) -> None:
+    address = f"127.0.0.1:{admin.port}"
+    assert await healthcheck(address, "--exchange", "perp") == (0, "ready\n", "")
+    assert admin.received[-1].target == b"/-/ready?exchange=perp"
+    admin.otherwise = say(reply(b"404 Not Found", b"no such exchange; known: spot, perp\n"))
+    told = "sealgate: no such exchange; known: spot, perp\n"
+    assert await healthcheck(address, "--exchange", "s&p") == (1, "", told)
+    assert admin.received[-1].target == b"/-/ready?exchange=s%26p"
+    code, _, told = await healthcheck(address, "--exchange", "perp", "--live")
+    assert (code, "give one of them" in told) == (2, True)
+
+
 async def test_somebody_else_at_the_address(admin: Upstream) -> None:
     address = f"127.0.0.1:{admin.port}"
     admin.otherwise = say(reply(b"421 Misdirected Request", b""))

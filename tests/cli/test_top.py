@@ -19,7 +19,7 @@ from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli.admin import GoneError
 from sealgate.cli.tables import drawn
-from sealgate.cli.top import with_words
+from sealgate.cli.top import shown as shown_of
 from sealgate.cli.top_screen import Inspector, screen
 from sealgate.observe.sentences import words
 
@@ -79,6 +79,7 @@ LIMIT = {
 }
 KEY: dict[str, Any] = {
     "alias": "main",
+    "exchange": "spot",
     "pause_s": 0.0,
     "spent_s": 0.0,
     "used": 19.4,
@@ -93,6 +94,26 @@ KEY: dict[str, Any] = {
     "next_429": {"in_s": None, "words": "held off: requests wait instead", "short": "held off"},
     "bots": [{"name": "flood", "per_s": 12.5, "share": 0.75, "due": 0.25, "waiting": 9}],
 }
+SPOT: dict[str, Any] = {
+    "name": "spot",
+    "venue": "service",
+    "base_url": "https://api.example.com",
+    "urls": ["http://127.0.0.1:8787"],
+    "state": "not ready",
+    "not_ready": ["clock not synced"],
+    "clock": {"offset_s": 1.5, "error_s": 0.004, "age_s": 3.0, "trouble": "no sample came"},
+    "keys": ["main"],
+    "used_ratio": 0.97,
+    "pause_s": 0.0,
+    "waiting": 9,
+    "sent_per_s": 12.5,
+    "requests": 1234,
+    "requests_per_s": 18.2,
+    "limited": 0,
+    "limited_ms": None,
+    "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
+    "failing": None,
+}
 FIGURES: dict[str, Any] = {
     "version": "1.0",
     "uptime_s": 60.0,
@@ -101,12 +122,21 @@ FIGURES: dict[str, Any] = {
     "base_url": "https://api.example.com",
     "state": "not ready",
     "not_ready": ["clock not synced"],
+    "is_draining": False,
+    "exchanges": [SPOT],
     "requests": 1234,
     "requests_per_s": 18.2,
     "idle_bots": ["maker"],
     "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
     "clock": {"offset_s": 1.5, "error_s": 0.004, "age_s": 3.0, "trouble": "no sample came"},
-    "journal": {"in_doubt": 2, "trouble": "disk full", "is_refusing": False, "lost": None, "doubts": []},
+    "journal": {
+        "in_doubt": 2,
+        "trouble": "disk full",
+        "is_refusing": False,
+        "lost": None,
+        "doubts": [],
+        "by_exchange": {},
+    },
     "halts": [],
     "failing": None,
     "keys": [KEY],
@@ -115,6 +145,7 @@ FIGURES: dict[str, Any] = {
         {
             "kind": "key_invalid",
             "key": "main",
+            "exchange": "spot",
             "bot": "grid",
             "count": 3,
             "last_ms": 4_000,
@@ -178,9 +209,60 @@ def test_what_is_printed_has_no_blanks_at_the_ends_of_lines() -> None:
     assert any(line.startswith("░") and "0 % of 20 to 21" in line for line in lines)
 
 
+PERP = SPOT | {
+    "name": "perp",
+    "base_url": "https://perp.example.com",
+    "state": "ready",
+    "not_ready": [],
+    "used_ratio": 0.5,
+    "limited": 3,
+    "limited_ms": 4_000,
+    "waiting": 0,
+}
+WORKING = KEY | {"disabled": None}
+SEVERAL: dict[str, Any] = {
+    "exchanges": [SPOT, PERP],
+    "keys": [WORKING, WORKING | {"alias": "swap", "exchange": "perp"}],
+}
+
+
+def test_several_exchanges_at_a_glance_with_the_keys_of_all() -> None:
+    text = shown(**SEVERAL)
+    rows = [line.split() for line in text.splitlines() if " ± 4 ms" in line and "Requests" not in line]
+    assert rows[0][:5] == ["spot", "not", "ready", "97", "%"]
+    assert " ".join(rows[1]).startswith("perp ready 50 % 0 12.5 /s 3, last 6 s ago +1,500 ms ± 4 ms")
+    assert "2 exchanges" in text
+    assert "Exchanges: 1 (of 2 ready)" in text
+    assert "Key main at spot" in text
+    assert "Key swap at perp" in text
+
+
+def test_a_key_of_the_keyboard_chooses_the_exchange_that_is_shown_in_full() -> None:
+    inspector = Inspector()
+
+    def after(key: str) -> str:
+        inspector.press(key)
+        return shown(inspector=inspector, has_keys=True, **SEVERAL)
+
+    assert "e: next exchange   r: latest" in after("")
+    assert "Key swap" not in after("e")
+    text = after("e")
+    assert "Key main" not in text
+    assert "perp  ·  https://perp.example.com" in text
+    assert "Key main" in after("e")
+    assert "exchange: all" in after("r")
+
+
+def test_an_exchange_that_is_not_there() -> None:
+    picture = FIGURES | {"words": words(FIGURES)}
+    assert shown_of(picture, "spot") == picture
+    with pytest.raises(GoneError, match="the gateway has no exchange perp; known: spot"):
+        shown_of(picture, "perp")
+
+
 def test_a_gateway_that_is_older_than_the_command() -> None:
     with pytest.raises(GoneError, match="older than this command"):
-        with_words(FIGURES)
+        shown_of(FIGURES)
 
 
 async def test_the_latest_requests_once_by_bot_and_outcome(served: Served, upstream: Upstream) -> None:
@@ -205,6 +287,7 @@ ROWS = [
     {
         "at_ms": 1_700_000_000_000 + number,
         "bot": bot,
+        "exchange": "spot",
         "method": "GET",
         "route": "/symbols/list",
         "status": 200 if outcome == "done" else 504,

@@ -271,7 +271,7 @@ URL = Secret("redis://:s3cret@localhost/0")
 
 
 def sharer_of(subject: str, host: HandHost) -> Any:
-    sharing = shared_scheduler("main", subject, URL, PacerSettings(), host).sharing
+    sharing = shared_scheduler(("spot", "main"), subject, URL, PacerSettings(), host).sharing
     assert isinstance(sharing, Sharer)
     return sharing
 

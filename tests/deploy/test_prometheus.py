@@ -100,7 +100,13 @@ def test_the_dashboard_can_be_provisioned() -> None:
 # With a real Prometheus.
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
-VARIABLES = {"$__rate_interval": "5s", "$__interval": "5s", "$instance": ".*", "$key": ".*"}
+VARIABLES = {
+    "$__rate_interval": "5s",
+    "$__interval": "5s",
+    "$instance": ".*",
+    "$exchange": ".*",
+    "$key": ".*",
+}
 
 
 def filled(query: str) -> str:

@@ -94,7 +94,9 @@ class Kept:
 
     def __init__(self, *replies: Answer | Failure | Exception, field: str = "", path: str = PATH) -> None:
         self.host = Restless()
-        self.clock = KeptClock(ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), self.host)
+        self.clock = KeptClock(
+            "spot", ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), self.host
+        )
         self.exchange = Exchange(self.host, replies)
         self.host.clock, self.host.exchange = self.clock, self.exchange
         self._field, self._path = field, path

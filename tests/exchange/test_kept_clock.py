@@ -9,7 +9,7 @@ from sealgate.exchange.kept_clock import ClockNeeds, KeptClock
 
 
 def synced(system: HandHost, *, is_required: bool = True, recv_window_ms: int = 5000) -> KeptClock:
-    clock = KeptClock(ClockNeeds(is_required, 10.0, recv_window_ms), system)
+    clock = KeptClock("spot", ClockNeeds(is_required, 10.0, recv_window_ms), system)
     clock.observe(Sample(system.boot - 0.06, system.boot, EPOCH, 0.001))
     clock.trouble = None
     clock.due.clear()
@@ -76,7 +76,7 @@ async def test_it_is_ready_once_it_is_good_for_the_shortest_window() -> None:
 
 async def test_without_a_sample_the_host_clock_stands_in_after_the_grace() -> None:
     system = HandHost()
-    clock = KeptClock(ClockNeeds(is_required=False, grace_s=10.0, recv_window_ms=5000), system)
+    clock = KeptClock("spot", ClockNeeds(is_required=False, grace_s=10.0, recv_window_ms=5000), system)
     with pytest.raises(Refusal, match="clock_unsynced"):
         await clock.wait_until_good(system.boot, 5000)
     system.move(10.0, 10.0, 10.0)
@@ -86,7 +86,7 @@ async def test_without_a_sample_the_host_clock_stands_in_after_the_grace() -> No
 
 def test_what_a_refusal_states_may_narrow_the_bound_and_never_makes_a_step() -> None:
     system = HandHost()
-    clock = KeptClock(ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), system)
+    clock = KeptClock("spot", ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), system)
     clock.observe(Sample(system.boot - 1.0, system.boot, EPOCH, 0.001))
     before_ms = clock.error_ms(system.boot)
     clock.refused(EPOCH + 0.4, system.boot - 0.05, is_second=False)
@@ -101,7 +101,7 @@ def test_without_a_sample_a_refusal_is_believed_where_it_is_near_this_hosts_cloc
     ahead_s: float, offset_s: float
 ) -> None:
     system = HandHost()
-    clock = KeptClock(ClockNeeds(is_required=False, grace_s=0.0, recv_window_ms=5000), system)
+    clock = KeptClock("spot", ClockNeeds(is_required=False, grace_s=0.0, recv_window_ms=5000), system)
     clock.refused(EPOCH + ahead_s, system.boot - 0.05, is_second=False)
     assert clock.offset_s() == pytest.approx(offset_s, abs=0.1)
 
@@ -136,6 +136,6 @@ def test_a_date_is_only_taken_while_nothing_better_is_known() -> None:
     clock = synced(system)
     clock.observe_date(Sample(system.boot, system.boot, EPOCH + 5, 1.0))
     assert clock.offset_s() == pytest.approx(0.0, abs=0.1)
-    fresh = KeptClock(ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), system)
+    fresh = KeptClock("spot", ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), system)
     fresh.observe_date(Sample(system.boot, system.boot, EPOCH + 5, 1.0))
     assert fresh.offset_s() == pytest.approx(5.5, abs=0.1)

@@ -28,7 +28,7 @@ def host() -> HandHost:
 
 @pytest.fixture
 def breaker(host: HandHost) -> KeyBreaker:
-    return KeyBreaker("main", InFlightRequests().stop_signed, host)
+    return KeyBreaker("spot", "main", InFlightRequests().stop_signed, host)
 
 
 def observe(
@@ -105,8 +105,8 @@ def test_the_gateways_own_read_tells_enough(breaker: KeyBreaker) -> None:
 async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHost) -> None:
     in_flight = InFlightRequests()
     breaker, other = (
-        KeyBreaker("main", in_flight.stop_signed, host),
-        KeyBreaker("alt", in_flight.stop_signed, host),
+        KeyBreaker("spot", "main", in_flight.stop_signed, host),
+        KeyBreaker("spot", "alt", in_flight.stop_signed, host),
     )
     waiting = {
         "signed": ("POST /order", breaker),

@@ -52,7 +52,7 @@ async def test_a_failure_of_the_gateway_is_logged_and_counted(station: Station) 
 
     async def failures(admin: Admin) -> float:
         return figures((await admin.ask("/metrics")).body.decode())[
-            "sealgate_callback_errors_total", frozenset()
+            "sealgate_callback_errors_total", frozenset({("exchange", "")})
         ]
 
     status = station.gateway.status

@@ -103,7 +103,7 @@ async def test_a_halt_is_shown_everywhere(upstream: Upstream, tmp_path: Path) ->
         status, said = await desk.tell("/-/halt", b'{"bot": "local"}')
         assert (status, said["refused"], said["survives_restart"]) == (200, 0, False)
         assert await desk.ask("/-/ready") == (200, "ready\nnote: orders are halted\n")
-        assert 'sealgate_halted{bot="local",key=""} 1.0' in (await desk.ask("/metrics"))[1]
+        assert 'sealgate_halted{bot="local",exchange="",key=""} 1.0' in (await desk.ask("/metrics"))[1]
         status, text = await desk.ask("/status.json")
         (halt,) = json.loads(text)["halts"]
         assert (halt["bot"], halt["key"], halt["exchange"]) == ("local", None, None)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from observe.test_picture import KEY, LATE, REFUSED, SECOND, SENT, STATUS, down
+from observe.test_picture import KEY, LATE, REFUSED, SECOND, SENT, SPOT, STATUS, down, of_exchange
 from rig.outcome import changed
 from rig.verdicts import upstream_error
 from sealgate.limits.status import SharingStatus
@@ -62,16 +62,16 @@ KEYS = (
         sharing=SharingStatus(3, is_leader=True, degraded="Redis is away"),
     ),
 )
+POLICY = PolicyStatus("grid", "spot", "may", is_observing=False, refusals={"symbols": 7})
 MUCH = replace(
     STATUS,
-    keys=KEYS,
+    exchanges=(replace(SPOT, keys=KEYS, policies=(POLICY,)),),
     inflight=4,
     connections=5,
     halts=halt_status(Halts(Halt(Scope("grid"), 0))),
     reloads={"ok": 2},
     callback_errors=3,
     tls_cert_expires_at=6.0,
-    policies=(PolicyStatus("grid", "spot", "may", is_observing=False, refusals={"symbols": 7}),),
 )
 
 
@@ -81,36 +81,37 @@ def test_the_state_shows_as_gauges() -> None:
         "build_info": {("1.0",): 1},
         "inflight": {(): 4},
         "connections": {(): 5},
-        "orders_in_doubt": {(): 0},
+        "orders_in_doubt": {("spot",): 0},
         "journal_failing": {(): 0},
         "reloads_total": {("ok",): 2},
-        "callback_errors_total": {(): 3},
+        "callback_errors_total": {("",): 3},
         "tls_cert_expires_timestamp_seconds": {(): 6},
-        "clock_steps_total": {(): 0},
-        "clock_refusals_total": {(): 0},
-        "clock_offset_seconds": {(): -0.25},
-        "clock_error_seconds": {(): 0.002},
-        "clock_age_seconds": {(): 3},
-        "key_active": {("main",): 1, ("alt",): 0},
-        "key_signatures_refused": {("main",): 0, ("alt",): 1},
-        "key_expires_timestamp_seconds": {("alt",): 5},
-        "pause_seconds": {("main",): 1.5, ("alt",): 0},
-        "limit_spent_seconds": {("main",): 2, ("alt",): 0},
-        "limit_sharing_replicas": {("alt",): 3},
-        "limit_sharing_lead": {("alt",): 1},
-        "limit_sharing_degraded": {("alt",): 1},
-        "queue_depth": {("main", "order"): 0, ("alt", "order"): 0},
-        "limit_requests": {("main", "1s"): 20, ("main", "0.81s"): 20},
-        "limit_used_ratio": {("main", "1s"): 0.5, ("main", "0.81s"): 0.5},
-        "policy_refusals_total": {("grid", "symbols"): 7},
-        "halted": {("grid", ""): 1},
+        "exchange_ready": {("spot",): 1},
+        "clock_steps_total": {("spot",): 0},
+        "clock_refusals_total": {("spot",): 0},
+        "clock_offset_seconds": {("spot",): -0.25},
+        "clock_error_seconds": {("spot",): 0.002},
+        "clock_age_seconds": {("spot",): 3},
+        "key_active": {("spot", "main"): 1, ("spot", "alt"): 0},
+        "key_signatures_refused": {("spot", "main"): 0, ("spot", "alt"): 1},
+        "key_expires_timestamp_seconds": {("spot", "alt"): 5},
+        "pause_seconds": {("spot", "main"): 1.5, ("spot", "alt"): 0},
+        "limit_spent_seconds": {("spot", "main"): 2, ("spot", "alt"): 0},
+        "limit_sharing_replicas": {("spot", "alt"): 3},
+        "limit_sharing_lead": {("spot", "alt"): 1},
+        "limit_sharing_degraded": {("spot", "alt"): 1},
+        "queue_depth": {("spot", "main", "order"): 0, ("spot", "alt", "order"): 0},
+        "limit_requests": {("spot", "main", "1s"): 20, ("spot", "main", "0.81s"): 20},
+        "limit_used_ratio": {("spot", "main", "1s"): 0.5, ("spot", "main", "0.81s"): 0.5},
+        "policy_refusals_total": {("grid", "spot", "symbols"): 7},
+        "halted": {("grid", "", ""): 1},
     }
     assert {name: counts(found, name) for name in shown} == shown
 
 
 def test_a_clock_without_a_sample_has_no_offset() -> None:
     clock = replace(STATUS.clock, offset_s=None, error_s=None, age_s=None)
-    found = figures(text(replace(STATUS, clock=clock)))
+    found = figures(text(of_exchange(clock=clock)))
     for name in ("clock_offset_seconds", "clock_error_seconds", "tls_cert_expires_timestamp_seconds"):
         assert counts(found, name) == {}
 
@@ -118,9 +119,9 @@ def test_a_clock_without_a_sample_has_no_offset() -> None:
 def test_what_alerts_and_the_dashboard_count_is_there_from_zero_on() -> None:
     """Prometheus sees no increase in the first value of a series, so it would miss a burst before that."""
     found = figures(text())
-    assert counts(found, "rate_limited_total") == {("main", "upstream"): 0}
+    assert counts(found, "rate_limited_total") == {("spot", "main", "upstream"): 0}
     strangers = ("bot_unauthenticated", "browser_refused", "host_refused")
-    assert counts(found, "refusals_total") == {("unknown", reason): 0 for reason in strangers}
+    assert counts(found, "refusals_total") == {("unknown", "spot", reason): 0 for reason in strangers}
 
 
 def test_requests_are_counted_by_who_asked_what_and_how_it_ended() -> None:
@@ -130,16 +131,19 @@ def test_requests_are_counted_by_who_asked_what_and_how_it_ended() -> None:
     outside = changed(SENT, key=None, route="other", status=404, lane=None, attempts=0)
     read = changed(SENT, lane=Lane.READ)
     found = figures(text(STATUS, read, changed(read, attempts=3), moved, outside))
-    # Label names in their order: bot, key, method, route, status.
+    # Label names in their order: bot, exchange, key, method, route, status.
     assert counts(found, "requests_total") == {
-        ("grid", "main", "GET", SENT.route, "200"): 2,
-        ("grid", "main", "POST", "/order", "502"): 1,
-        ("grid", "", "GET", "other", "404"): 1,
+        ("grid", "spot", "main", "GET", SENT.route, "200"): 2,
+        ("grid", "spot", "main", "POST", "/order", "502"): 1,
+        ("grid", "spot", "", "GET", "other", "404"): 1,
     }
-    assert counts(found, "sent_total") == {("grid", "main", "read"): 4, ("grid", "main", "order"): 1}
-    assert counts(found, "outcomes_total") == {("grid", "done"): 3, ("grid", "unknown"): 1}
-    assert counts(found, "upstream_duration_seconds_count") == {(): 3}
-    assert counts(found, "added_latency_seconds_count") == {(): 4}
+    assert counts(found, "sent_total") == {
+        ("grid", "spot", "main", "read"): 4,
+        ("grid", "spot", "main", "order"): 1,
+    }
+    assert counts(found, "outcomes_total") == {("grid", "spot", "done"): 3, ("grid", "spot", "unknown"): 1}
+    assert counts(found, "upstream_duration_seconds_count") == {("spot",): 3}
+    assert counts(found, "added_latency_seconds_count") == {("spot",): 4}
 
 
 def test_what_few_requests_have_is_counted() -> None:
@@ -154,18 +158,44 @@ def test_what_few_requests_have_is_counted() -> None:
     stranger = changed(LATE, bot=None, key=None, lane=None, reason="host_refused")
     shared = changed(SENT, attempts=0, shared="r-0")
     found = figures(text(STATUS, limited, stranger, shared, REFUSED, down(), LATE))
-    assert counts(found, "sent_total") == {("grid", "main", "order"): 2}
-    assert counts(found, "queue_wait_seconds_count") == {("main", "order"): 1, ("main", "read"): 1}
-    assert counts(found, "refusals_total")["unknown", "host_refused"] == 1
-    assert counts(found, "retries_total") == {("main", "rate_limited"): 1}
-    assert counts(found, "rate_limited_total") == {("main", "upstream"): 2, ("main", "gateway"): 1}
-    assert counts(found, "retry_after_seconds_sum") == {("main",): 2}
-    assert counts(found, "shared_reads_total") == {("main",): 1}
-    assert counts(found, "outcomes_total") == {
-        ("grid", "done"): 3,
-        ("grid", "refused"): 1,
-        ("watcher", "done"): 1,
+    assert counts(found, "sent_total") == {("grid", "spot", "main", "order"): 2}
+    assert counts(found, "queue_wait_seconds_count") == {
+        ("spot", "main", "order"): 1,
+        ("spot", "main", "read"): 1,
     }
+    assert counts(found, "refusals_total")["unknown", "spot", "host_refused"] == 1
+    assert counts(found, "retries_total") == {("spot", "main", "rate_limited"): 1}
+    assert counts(found, "rate_limited_total") == {
+        ("spot", "main", "upstream"): 2,
+        ("spot", "main", "gateway"): 1,
+    }
+    assert counts(found, "retry_after_seconds_sum") == {("spot", "main"): 2}
+    assert counts(found, "shared_reads_total") == {("spot", "main"): 1}
+    assert counts(found, "outcomes_total") == {
+        ("grid", "spot", "done"): 3,
+        ("grid", "spot", "refused"): 1,
+        ("watcher", "spot", "done"): 1,
+    }
+
+
+def test_each_exchange_has_series_of_its_own() -> None:
+    perp = replace(
+        SPOT, name="perp", not_ready=("clock not synced",), keys=(replace(KEY, exchange="perp", pause_s=2.0),)
+    )
+    journal = replace(STATUS.journal, by_exchange={"perp": 2, "gone": 1})
+    status = replace(STATUS, exchanges=(SPOT, perp), journal=journal)
+    nowhere = changed(LATE, bot=None, exchange="", key=None, lane=None, reason="bot_unauthenticated")
+    found = figures(
+        text(status, SENT, changed(SENT, exchange="perp"), changed(SENT, exchange="perp"), nowhere)
+    )
+    assert counts(found, "outcomes_total") == {("grid", "spot", "done"): 1, ("grid", "perp", "done"): 2}
+    assert counts(found, "upstream_duration_seconds_count") == {("spot",): 1, ("perp",): 2}
+    assert counts(found, "exchange_ready") == {("spot",): 1, ("perp",): 0}
+    assert counts(found, "pause_seconds") == {("spot", "main"): 0, ("perp", "main"): 2}
+    assert counts(found, "orders_in_doubt") == {("spot",): 0, ("perp",): 2, ("gone",): 1}
+    refused = counts(found, "refusals_total")
+    assert refused["unknown", "", "bot_unauthenticated"] == 1
+    assert refused["unknown", "perp", "bot_unauthenticated"] == 0
 
 
 def test_names_and_units() -> None:

@@ -15,7 +15,16 @@ from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
 from sealgate.observe.picture import TICK_S, Picture
 from sealgate.observe.recent import Recent
-from sealgate.observe.status import KeyStatus, PolicyStatus, State, Status, halt_status, state, tightest
+from sealgate.observe.status import (
+    ExchangeStatus,
+    KeyStatus,
+    PolicyStatus,
+    State,
+    Status,
+    halt_status,
+    state,
+    tightest,
+)
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Scope
 from sealgate.orders.outcome import Conclusion, Outcome
@@ -27,19 +36,32 @@ SECOND = LimitStatus(
 MINUTE = LimitStatus(
     1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min", low=20.0, high=20.0, next_step=""
 )
-KEY = KeyStatus("main", 0.0, {"order": 0}, {}, (SECOND, MINUTE), None)
+KEY = KeyStatus("main", "spot", 0.0, {"order": 0}, {}, (SECOND, MINUTE), None)
+SPOT = ExchangeStatus(
+    "spot",
+    "service",
+    "https://api.example.com",
+    ("http://127.0.0.1:8787",),
+    (),
+    ClockStatus(-0.25, 0.002, 3.0, 0, 0, None),
+    (KEY,),
+)
 STATUS = Status(
     "1.0",
-    "https://api.example.com",
     60.0,
-    (),
     is_draining=False,
     inflight=0,
     connections=0,
-    clock=ClockStatus(-0.25, 0.002, 3.0, 0, 0, None),
-    keys=(KEY,),
+    exchanges=(SPOT,),
     journal=JournalStatus(0, (), None, is_refusing=False),
 )
+
+
+def of_exchange(**changes: Any) -> Status:
+    """Return a status of one exchange that differs so."""
+    return replace(STATUS, exchanges=(replace(SPOT, **changes),))
+
+
 SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
 NOW, WALL = 500.0, 1_790_000_000.0
 
@@ -80,7 +102,7 @@ def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
     key = replace(KEY, waiting={"order": 4}, waiting_by_bot={"watch": 4})
     sent = (changed(SENT, attempts=3), changed(SENT, key="alt", bot="other"))
     shown = picture(
-        status=replace(STATUS, keys=(key,)),
+        status=of_exchange(keys=(key,)),
         recent=recent(*sent),
         weights={"grid": 1.0, "watch": 3.0, "idle": 1.0},
     )
@@ -105,9 +127,9 @@ def test_the_limit_that_is_nearest_to_being_full() -> None:
 
 def test_without_a_limit_there_is_no_height() -> None:
     key = replace(KEY, limits=(), pause_s=1.234)
-    shown = picture(status=replace(STATUS, keys=(key,)))
+    shown = picture(status=of_exchange(keys=(key,)))
     assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
-    assert shown.point(Recent().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
+    assert shown.point({})["exchanges"]["spot"]["keys"] == {"main": [None, None, 1.23, 0.0]}
 
 
 def down(kind: str = "lost", detail: str = "the reply was cut short") -> Outcome:
@@ -118,6 +140,7 @@ def down(kind: str = "lost", detail: str = "the reply was cut short") -> Outcome
 def test_an_exchange_that_gives_no_answer() -> None:
     shown = picture(recent=recent(down())).document()
     assert shown["failing"] == {
+        "exchange": "spot",
         "kind": "lost",
         "since_ms": (WALL - 30) * 1000,
         "attempts": 4,
@@ -159,6 +182,7 @@ def test_what_the_gateway_refused_a_bot() -> None:
     assert shown["refusals"] == [
         {
             "bot": "watcher",
+            "exchange": "spot",
             "lane": "read",
             "reason": "deadline_exceeded",
             "refused": 42,
@@ -192,12 +216,19 @@ def test_what_policies_refused_is_told_by_rule() -> None:
         PolicyStatus("maker", "spot", "would be held to it", is_observing=True, refusals=counts),
         PolicyStatus("idle", "spot", "may send orders in BTC", is_observing=False, refusals={"body": 0}),
     )
-    shown = picture(status=replace(STATUS, policies=policies)).document()["policies"]
+    shown = picture(status=of_exchange(policies=policies)).document()["policies"]
     assert [policy["by_rule"] for policy in shown] == [
         "grid's policy has refused: 2 by max_size, 1 by symbols",
         "maker's policy would have refused: 2 by max_size, 1 by symbols",
         "",
     ]
+
+
+def test_a_policy_of_one_of_several_exchanges_is_told_with_its_name() -> None:
+    policy = PolicyStatus("grid", "perp", "may", is_observing=False, refusals={"symbols": 1})
+    status = replace(STATUS, exchanges=(SPOT, replace(PERP, policies=(policy,))))
+    (shown,) = picture(status=status).document()["policies"]
+    assert shown["by_rule"] == "grid's policy at perp has refused: 1 by symbols"
 
 
 def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
@@ -212,8 +243,7 @@ def test_a_point_of_the_charts() -> None:
     limited = Recent()
     limited.take([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))], NOW)
     ended = limited.turn()
-    assert picture(recent=limited).point(ended) == {
-        "t": WALL,
+    point = {
         "keys": {"main": [960.0, 1200.0, 0.0, 2.0]},
         "limited": [["main", WALL - 0.25]],
         "added": 1.0,
@@ -222,34 +252,111 @@ def test_a_point_of_the_charts() -> None:
         "offset": -250.0,
         "error": 2.0,
     }
+    assert picture(recent=limited).point(ended) == {"t": WALL, "exchanges": {"spot": point}}
 
 
 def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
     idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
-    shown = picture(status=replace(STATUS, keys=(KEY, idle)))
-    assert list(shown.point(Recent().turn())["keys"]) == [KEY.alias]
+    shown = picture(status=of_exchange(keys=(KEY, idle)))
+    assert list(shown.point({})["exchanges"]["spot"]["keys"]) == [KEY.alias]
+
+
+PERP = replace(
+    SPOT,
+    name="perp",
+    base_url="https://perp.example.com",
+    urls=("http://127.0.0.1:8787/perp",),
+    keys=(replace(KEY, exchange="perp", limits=(SECOND,), pause_s=2.0, waiting={"order": 3}),),
+)
+BOTH = replace(STATUS, exchanges=(SPOT, PERP))
+
+
+def test_each_exchange_at_a_glance() -> None:
+    limited = changed(SENT, exchange="perp", upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))
+    shown = picture(status=BOTH, recent=recent(SENT, limited, limited)).document()
+    spot, perp = shown["exchanges"]
+    assert perp == {
+        "name": "perp",
+        "venue": "service",
+        "base_url": "https://perp.example.com",
+        "urls": ("http://127.0.0.1:8787/perp",),
+        "state": "paused",
+        "not_ready": (),
+        "clock": {
+            "offset_s": -0.25,
+            "error_s": 0.002,
+            "age_s": 3.0,
+            "steps": 0,
+            "refusals": 0,
+            "trouble": None,
+        },
+        "keys": ["main"],
+        "used_ratio": 0.5,
+        "pause_s": 2.0,
+        "waiting": 3,
+        "sent_per_s": 4.0,
+        "requests": 2,
+        "requests_per_s": 4.0,
+        "limited": 2,
+        "limited_ms": (WALL - 0.25) * 1000,
+        "latency": {"added_p99_ms": 1.0, "upstream_p50_ms": 20.0, "upstream_p99_ms": 20.0},
+        "failing": None,
+    }
+    assert (spot["state"], spot["requests"], spot["limited_ms"]) == ("ready", 1, None)
+    assert [(key["exchange"], key["sent_per_s"]) for key in shown["keys"]] == [("spot", 2.0), ("perp", 4.0)]
+    assert (shown["state"], shown["requests"]) == ("paused", 3)
+
+
+def test_what_is_wrong_at_one_exchange_is_not_the_state_of_another() -> None:
+    late = changed(LATE, exchange="perp")
+    shown = picture(status=BOTH, recent=recent(down(), *[late] * 3)).document()
+    assert [one["state"] for one in shown["exchanges"]] == ["exchange failing", "bots refused"]
+    assert (shown["state"], shown["failing"]["exchange"]) == ("exchange failing", "spot")
+    assert [error["exchange"] for error in shown["errors"]] == ["spot"]
+    assert [refusal["exchange"] for refusal in shown["refusals"]] == ["perp"]
+
+
+def test_an_error_at_an_exchange_that_is_gone_is_told_without_what_is_known_of_it() -> None:
+    gone = changed(REFUSED, exchange="gone", key="main")
+    (error,) = picture(recent=recent(gone)).document()["errors"]
+    assert (error["exchange"], error["kind"]) == ("gone", "key_invalid")
+
+
+def test_a_point_has_each_exchange() -> None:
+    both = recent(SENT, changed(SENT, exchange="perp", upstream_s=0.040, total_s=0.041))
+    point = picture(status=BOTH, recent=both).point({})
+    assert {name: one["upstream"] for name, one in point["exchanges"].items()} == {"spot": 20.0, "perp": 40.0}
 
 
 REFUSED_KEY = replace(KEY, disabled="the exchange calls it invalid")
 Change = Callable[[Status], Status]
 
+
+def with_spot(status: Status, **changes: Any) -> Status:
+    """Return a status whose first exchange differs so."""
+    return replace(status, exchanges=(replace(status.exchanges[0], **changes), *status.exchanges[1:]))
+
+
 # Each with what alone brings it about, the gravest first.
 CHANGES: dict[State, Change] = {
     State.SHUTTING_DOWN: lambda status: replace(status, is_draining=True),
-    State.KEY_REFUSED: lambda status: replace(status, keys=(REFUSED_KEY, REFUSED_KEY)),
-    State.NOT_READY: lambda status: replace(status, not_ready=("clock not synced",)),
+    State.KEY_REFUSED: lambda status: with_spot(status, keys=(REFUSED_KEY, REFUSED_KEY)),
+    State.NOT_READY: lambda status: with_spot(status, not_ready=("clock not synced",)),
+    State.AN_EXCHANGE_NOT_READY: lambda status: replace(
+        status, exchanges=(*status.exchanges, replace(PERP, not_ready=("clock not synced",), keys=()))
+    ),
     State.HALTED: lambda status: replace(status, halts=halt_status(Halts(Halt(Scope("grid"), 0)))),
-    State.SIGNATURES_REFUSED: lambda status: replace(
+    State.SIGNATURES_REFUSED: lambda status: with_spot(
         status, keys=(*status.keys, replace(KEY, trouble="the exchange refused its last 3 signatures"))
     ),
     State.JOURNAL_FAILING: lambda status: replace(
         status, journal=JournalStatus(0, (), "disk full", is_refusing=False)
     ),
-    State.A_KEY_REFUSED: lambda status: replace(status, keys=(*status.keys, REFUSED_KEY)),
-    State.CLOCK_NOT_READ: lambda status: replace(
+    State.A_KEY_REFUSED: lambda status: with_spot(status, keys=(*status.keys, REFUSED_KEY)),
+    State.CLOCK_NOT_READ: lambda status: with_spot(
         status, clock=replace(status.clock, trouble="connection refused")
     ),
-    State.PAUSED: lambda status: replace(status, keys=(*status.keys, replace(KEY, pause_s=0.1))),
+    State.PAUSED: lambda status: with_spot(status, keys=(*status.keys, replace(KEY, pause_s=0.1))),
     State.READY: lambda status: status,
 }
 

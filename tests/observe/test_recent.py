@@ -21,7 +21,7 @@ STRANGER = changed(NEVER_SENT, bot=None, key=None)
 
 
 def after(*outcomes: Outcome, now: float = 0.0, ticks: int = 1) -> Recent:
-    recent = Recent(lambda: default_venue().unsigned_routes)
+    recent = Recent(lambda _: default_venue().unsigned_routes)
     recent.take(outcomes, now)
     for _ in range(ticks):
         recent.turn()
@@ -30,7 +30,7 @@ def after(*outcomes: Outcome, now: float = 0.0, ticks: int = 1) -> Recent:
 
 def test_each_attempt_is_spent_by_its_bot() -> None:
     recent = after(SENT, changed(SENT, attempts=3), changed(SENT, bot="watch"), NEVER_SENT, STRANGER)
-    assert recent.sent() == {("main", "grid"): 4, ("main", "watch"): 1}
+    assert recent.at("spot").sent() == {("main", "grid"): 4, ("main", "watch"): 1}
     assert [tick.requests for tick in recent.ended()] == [5]
     assert recent.total == 5
 
@@ -57,7 +57,7 @@ WORKED = {
 
 @pytest.mark.parametrize(("outcome", "keys"), WORKED.values(), ids=WORKED)
 def test_which_keys_were_ever_accepted(outcome: Outcome, keys: set[str]) -> None:
-    assert after(outcome).has_worked == keys
+    assert after(outcome).at("spot").has_worked == keys
 
 
 # Whether the exchange answers.
@@ -75,7 +75,7 @@ DOWN = failed(("unreachable", 10.0), ("unreachable", 10.1), ("unreachable", 10.3
 
 
 def failing(*outcomes: Outcome, clock: ClockStatus = CLOCK) -> Failing | None:
-    return after(*outcomes).failing(clock, now=60.0)
+    return after(*outcomes).at("spot").failing(clock, now=60.0)
 
 
 def test_some_failures_in_a_row() -> None:
@@ -153,7 +153,7 @@ def test_an_error_without_a_key_has_a_record_and_no_mark() -> None:
     recent = Recent()
     recent.take([changed(ANSWERED, key=None, upstream_errors=(upstream_error("rate_limited", 1.0),))], 1.0)
     assert [one.key for one in recent.troubles()] == [""]
-    assert recent.turn().limited == []
+    assert recent.turn()["spot"].limited == []
 
 
 def test_whose_the_latest_was_and_whether_its_key_had_worked_by_then() -> None:
@@ -191,6 +191,7 @@ ENDS: dict[str, tuple[str, Outcome, dict[float, float | None]]] = {
     "a secret that is right again": ("signature_invalid", READ, {20.0: 20.0}),
     "another bot's read proves that, too": ("key_invalid", changed(READ, bot="maker"), {20.0: 20.0}),
     "an order proves nothing for reads": ("permission_missing", ORDER, {99.0: None}),
+    "another exchange proves nothing": ("signature_invalid", changed(READ, exchange="perp"), {99.0: None}),
     "another key proves nothing": ("signature_invalid", changed(READ, key="alt"), {99.0: None}),
     "a refused one proves nothing": ("signature_invalid", REFUSED_READ, {99.0: None}),
     "a reply given again proves nothing": ("signature_invalid", changed(READ, attempts=0), {99.0: None}),
@@ -215,6 +216,27 @@ def test_a_trouble_that_comes_again_is_over_no_more() -> None:
     met_one = changed(REFUSED_READ, upstream_errors=(upstream_error("key_invalid", 10.0),))
     (trouble,) = after(met_one, READ, met_one, now=10.0).troubles()
     assert (trouble.count, trouble.over_since(11.0)) == (2, None)
+
+
+def test_what_went_to_one_exchange_is_not_known_of_another() -> None:
+    perp = changed(SENT, exchange="perp", attempts=2)
+    limited = changed(perp, upstream_errors=(upstream_error("rate_limited", 1.0),))
+    recent = after(SENT, perp, SENT, limited, changed(DOWN, exchange="perp"), STRANGER)
+    spot, other, unknown = recent.at("spot"), recent.at("perp"), recent.at("")
+    assert (spot.requests, other.requests, unknown.requests, recent.total) == (3, 3, 0, 6)
+    assert spot.sent() == {("main", "grid"): 2}
+    assert other.sent() == {("main", "grid"): 7}
+    assert (spot.limited, other.limited, other.limited_at) == (0, 1, 1.0)
+    assert (spot.failing(CLOCK, 60.0), other.failing(CLOCK, 60.0) is None) == (None, False)
+    assert [len(spot.ended()), len(unknown.ended())] == [1, 1]
+    latency = [recent.latency(name).upstream_p50_ms for name in ("spot", "", None)]
+    assert latency == [20.0, None, 20.0]
+
+
+def test_requests_of_the_running_tick_count_as_well() -> None:
+    recent = after(SENT)
+    recent.take([SENT], 1.0)
+    assert recent.at("spot").requests == 2
 
 
 # What the gateway refused: a record for each bot, lane and reason.
@@ -242,6 +264,14 @@ def test_they_are_counted_by_bot_lane_and_reason() -> None:
         "watcher: 42 of 42 reads refused by the gateway (deadline_exceeded)",
         "grid: 1 of 1 order refused by the gateway (key_reused)",
     ]
+
+
+def test_what_passes_at_another_exchange_proves_nothing_unless_none_was_named() -> None:
+    at_perp = changed(PASSED, exchange="perp")
+    nowhere = changed(LATE, exchange="", lane=None, key=None, reason="unknown_exchange", status=404)
+    late, unknown = refusals((1.0, [LATE]), (0.5, [nowhere]), (2.0, [at_perp]))
+    assert (late.exchange, late.asked, late.passed_at) == ("spot", 1, None)
+    assert (unknown.exchange, unknown.asked, unknown.passed_at) == ("", 2, 2.0)
 
 
 def test_what_went_through_meanwhile_counts_as_asked() -> None:
@@ -294,7 +324,7 @@ def test_one_that_comes_back_later_is_counted_anew() -> None:
 
 
 def refused(count: int, asked: int, passed_at: float | None = None) -> RefusalCount:
-    return RefusalCount("grid", Lane.ORDER, "queue_full", 1.0, 3.0, count, asked, passed_at)
+    return RefusalCount("grid", "spot", Lane.ORDER, "queue_full", 1.0, 3.0, count, asked, passed_at)
 
 
 GRAVE: dict[str, tuple[Callable[[], RefusalCount], bool]] = {

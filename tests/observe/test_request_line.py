@@ -26,6 +26,7 @@ FIELDS = {
     "event": "request",
     "id": "r-1",
     "bot": "grid",
+    "exchange": "spot",
     "key": "main",
     "method": "POST",
     "route": "/order",
@@ -42,6 +43,7 @@ STRANGER = changed(
 )
 OF_STRANGER = {
     "bot": "stranger",
+    "exchange": "spot",
     "status": 404,
     "attempts": 0,
     "client": "192.0.2.7",

@@ -6,22 +6,27 @@ from typing import Any
 import pytest
 
 from observe.test_picture import (
+    BOTH,
     KEY,
     LATE,
     MINUTE,
     NOW,
+    PERP,
     REFUSED,
     SECOND,
     SENT,
+    SPOT,
     STATUS,
     WALL,
     down,
+    of_exchange,
     picture,
     recent,
 )
 from rig.doubts import DOUBT
 from rig.outcome import changed
 from rig.verdicts import upstream_error
+from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus, SharingStatus
 from sealgate.observe.sentences import ms, signed_ms
 from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
@@ -44,18 +49,18 @@ def notices(status: Status = STATUS, *outcomes: Outcome) -> list[str]:
 
 
 def of_key(**changes: Any) -> Status:
-    return replace(STATUS, keys=(replace(KEY, **changes),))
+    return of_exchange(keys=(replace(KEY, **changes),))
 
 
 def of_clock(**changes: Any) -> Status:
-    return replace(STATUS, clock=replace(STATUS.clock, **changes))
+    return of_exchange(clock=replace(STATUS.clock, **changes))
 
 
 def of_journal(**changes: Any) -> Status:
     return replace(STATUS, journal=replace(STATUS.journal, **changes))
 
 
-NO_CLOCK = {"offset_s": None, "error_s": None, "age_s": None, "trouble": NO_WAY}
+UNREAD = ClockStatus(None, None, None, 0, 0, NO_WAY)
 HALT = Halt(Scope("grid"), WALL_MS - 5000, Origin(1000, 7, "the desk `called`"))
 OLD_HALT = Halt(Scope(), WALL_MS - 3 * 86_400_000)
 PASS = "Reads and cancels pass. Resume with:"
@@ -63,7 +68,7 @@ PASS = "Reads and cancels pass. Resume with:"
 NOTICES: dict[str, tuple[Status, list[str]]] = {
     "all is well": (STATUS, []),
     "not ready": (
-        replace(of_clock(**NO_CLOCK), not_ready=(f"clock not synced: {NO_WAY}",)),
+        of_exchange(clock=UNREAD, not_ready=(f"clock not synced: {NO_WAY}",)),
         [f"bad: Not ready: clock not synced: {NO_WAY}"],
     ),
     "a clock": (
@@ -76,7 +81,7 @@ NOTICES: dict[str, tuple[Status, list[str]]] = {
         ],
     ),
     "a clock that was never read": (
-        of_clock(**NO_CLOCK),
+        of_exchange(clock=UNREAD),
         [f"warn: The exchange's time cannot be read: {NO_WAY}."],
     ),
     "halts": (
@@ -93,7 +98,10 @@ NOTICES: dict[str, tuple[Status, list[str]]] = {
         ],
     ),
     "a disabled key": (
-        replace(of_key(disabled="it is invalid"), not_ready=("the key main is disabled: it is invalid",)),
+        of_exchange(
+            keys=(replace(KEY, disabled="it is invalid"),),
+            not_ready=("the key main is disabled: it is invalid",),
+        ),
         ["bad: Key main is disabled: it is invalid. The gateway tries it again by itself."],
     ),
     "a key in trouble": (
@@ -119,10 +127,7 @@ NOTICES: dict[str, tuple[Status, list[str]]] = {
     ),
     "a key that expires much later": (of_key(expires_at=WALL + 8 * 86_400), []),
     "no journal": (
-        replace(
-            of_journal(trouble=DISK, is_refusing=True),
-            not_ready=(f"the journal cannot be written: {DISK}",),
-        ),
+        of_journal(trouble=DISK, is_refusing=True),
         [
             (
                 f"bad: The journal cannot be written: {DISK}. "
@@ -177,7 +182,7 @@ def test_a_gateway_that_no_bot_has_used_says_how_unless_it_is_not_ready() -> Non
 
     (text,) = texts(STATUS)
     assert text.startswith("No bot has sent a request yet. Point a bot at the gateway's address")
-    assert texts(replace(STATUS, not_ready=("shutting down",))) == ["Not ready: shutting down"]
+    assert texts(replace(STATUS, is_draining=True)) == ["Not ready: shutting down"]
 
 
 def tiles(status: Status = STATUS, *outcomes: Outcome) -> dict[str, str]:
@@ -218,12 +223,12 @@ TILES: dict[str, tuple[Status, str, str]] = {
     "no limit": (of_key(limits=()), "Sent", "2 /s (to the exchange)"),
     "no limit to meet": (of_key(limits=()), "Next 429", "– (no limit known yet)"),  # noqa: RUF001
     "the fullest of many": (
-        replace(STATUS, keys=(replace(KEY, alias="alt", limits=()), KEY)),
+        of_exchange(keys=(replace(KEY, alias="alt", limits=()), KEY)),
         "Limit of main",
         "80 % (960 of 1,200 per 60 s)",
     ),
     "none of many": (
-        replace(STATUS, keys=tuple(replace(KEY, alias=name, limits=()) for name in ("a", "b"))),
+        of_exchange(keys=tuple(replace(KEY, alias=name, limits=()) for name in ("a", "b"))),
         "Sent with a",
         "0 /s (to the exchange)",
     ),
@@ -236,7 +241,7 @@ TILES: dict[str, tuple[Status, str, str]] = {
     "waits": (of_key(waiting={"order": 4}), "Next 429", "held off (requests wait instead)"),
     "waiting": (of_key(waiting={"order": 4}), "Waiting", "4 (of 0 requests under way) warn"),
     "a clock in trouble": (of_clock(trouble=NO_WAY), "Clock", "−250 ms (± 2 ms, 3 s old) warn"),  # noqa: RUF001
-    "no clock": (of_clock(**NO_CLOCK), "Clock", "– (not synced yet) bad"),  # noqa: RUF001
+    "no clock": (of_exchange(clock=UNREAD), "Clock", "– (not synced yet) bad"),  # noqa: RUF001
     "doubts": (of_journal(in_doubt=7), "In doubt", "7 (look them up) bad"),
 }
 
@@ -277,7 +282,7 @@ KEYS: dict[str, tuple[KeyStatus, str, str]] = {
 
 @pytest.mark.parametrize(("key", "state", "about"), KEYS.values(), ids=KEYS)
 def test_what_holds_a_key_and_what_is_known_of_it(key: KeyStatus, state: str, about: str) -> None:
-    (found,) = words(replace(STATUS, keys=(key,)))["keys"]
+    (found,) = words(of_exchange(keys=(key,)))["keys"]
     assert (found["state"], found["about"]) == (state, about)
 
 
@@ -316,7 +321,7 @@ def test_where_nothing_went_wrong_it_says_so() -> None:
     assert words()["nothing_wrong"] == "No bot has met an error or a refusal since the start."
     assert words(STATUS, REFUSED)["nothing_wrong"] == ""
     policy = PolicyStatus("grid", "spot", "may", is_observing=False, refusals={"symbols": 1})
-    found = words(replace(STATUS, policies=(policy,)))
+    found = words(of_exchange(policies=(policy,)))
     assert (found["nothing_wrong"], found["policies"]) == ("", ["grid's policy has refused: 1 by symbols"])
 
 
@@ -335,7 +340,105 @@ def test_what_runs_since_when() -> None:
     assert words(replace(STATUS, connections=1))["foot"] == "Sealgate 1.0, up 60 s, 1 bot connection."
     assert words()["mood"] == "good"
     assert words(replace(STATUS, is_draining=True))["mood"] == "warn"
-    assert words(replace(STATUS, not_ready=("no",)))["mood"] == "bad"
+    assert words(of_exchange(not_ready=("no",)))["mood"] == "bad"
+
+
+# Several exchanges: each sentence names its own.
+
+KEY_AT_PERP = replace(
+    KEY,
+    exchange="perp",
+    disabled="it is invalid",
+    trouble="the exchange refused its last 9 signatures",
+    trouble_advice="Check the secret.",
+    sharing=SharingStatus(3, is_leader=False, degraded="Redis is away"),
+)
+PERP_DOWN = replace(
+    PERP,
+    clock=UNREAD,
+    not_ready=(f"clock not synced: {NO_WAY}", "the key main is disabled: it is invalid"),
+    keys=(KEY_AT_PERP,),
+)
+
+
+def test_notices_name_the_exchange() -> None:
+    late = changed(LATE, exchange="perp")
+    found = notices(replace(STATUS, exchanges=(SPOT, PERP_DOWN)), SENT, *[late] * 3)
+    assert found == [
+        f"bad: perp is not ready: clock not synced: {NO_WAY}",
+        "bad: Key main at perp is disabled: it is invalid. The gateway tries it again by itself.",
+        "bad: Key main at perp: the exchange refused its last 9 signatures. Check the secret.",
+        found[3],
+        found[4],
+    ]
+    assert found[3].startswith("bad: The limit of key main at perp is not shared: Redis is away.")
+    assert found[4].startswith("warn: perp: watcher: 3 of 3 reads refused by the gateway (deadline_exceeded)")
+
+
+def test_an_exchange_that_fails_or_whose_time_cannot_be_read_is_named() -> None:
+    unread = replace(PERP, clock=replace(PERP.clock, trouble=NO_WAY))
+    found = notices(replace(STATUS, exchanges=(SPOT, unread)), down())
+    assert found[0].startswith("bad: The exchange spot has been failing since 14:12:50 UTC")
+    assert found[1].startswith(f"warn: The time of perp cannot be read: {NO_WAY}.")
+
+
+def test_what_went_wrong_names_the_exchange() -> None:
+    outcomes = (
+        changed(REFUSED, exchange="perp"),
+        changed(SENT, exchange="perp", key=None, upstream_errors=(upstream_error("lost", NOW - 9),)),
+        changed(LATE, exchange="perp"),
+        changed(LATE, exchange="", lane=None, reason="unknown_exchange"),
+    )
+    found = words(BOTH, *outcomes)["wrong"]
+    assert {one["what"]: (one["who"], one["anchor"]) for one in found} == {
+        "key_invalid": ("key main at perp, last by grid", "perp/key_invalid"),
+        "lost": ("at perp, last by grid", "perp/lost"),
+        "deadline_exceeded": ("refused by the gateway: watcher at perp, reads", None),
+        "unknown_exchange": ("refused by the gateway: watcher, any request", None),
+    }
+
+
+def test_the_figures_of_several_exchanges() -> None:
+    doubts = replace(STATUS.journal, in_doubt=2, by_exchange={"perp": 2})
+    status = replace(BOTH, exchanges=(SPOT, PERP_DOWN), journal=doubts)
+    found = words(status)
+    assert (found["where"], words()["where"]) == ("2 exchanges", "https://api.example.com")
+    assert [one["name"] for one in found["keys"]] == ["Key main at spot", "Key main at perp"]
+    assert tiles(status)["Exchanges"] == "1 (of 2 ready) bad"
+    assert tiles(BOTH)["Exchanges"] == "2 (of 2 ready)"
+    assert "Limit of main at spot" in tiles(status)
+    spot, perp = found["exchanges"]
+    assert [tile["name"] for tile in spot["tiles"]] == list(tiles())
+    assert {tile["name"]: tile["value"] for tile in perp["tiles"]}["In doubt"] == "2"
+
+
+GLANCES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "usual": ({}, {"mood": "good", "used": "80 %", "pause": "", "limited": "none", "waiting": "0"}),
+    "no clock": ({"clock": PERP_DOWN.clock}, {"mood": "warn", "clock": "–"}),  # noqa: RUF001 - a dash
+    "no limit": ({"keys": (replace(KEY, limits=()),)}, {"used": "–", "used_mood": ""}),  # noqa: RUF001
+    "almost full": ({"keys": (replace(KEY, limits=(limited(used_ratio=0.97),)),)}, {"used_mood": "warn"}),
+    "a pause": (
+        {"keys": (replace(KEY, pause_s=41.7, waiting={"order": 4}),)},
+        {"pause": "paused, 42 s left", "used_mood": "warn", "waiting": "4", "mood": "warn"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "said"), GLANCES.values(), ids=GLANCES)
+def test_an_exchange_at_a_glance(changes: dict[str, Any], said: dict[str, str]) -> None:
+    found = words(replace(BOTH, exchanges=(replace(SPOT, **changes), PERP)))["exchanges"][0]
+    assert {name: found[name] for name in said} == said
+
+
+def test_429s_are_counted_with_the_latest() -> None:
+    limited_twice = changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 60.0),) * 2)
+    assert words(BOTH, limited_twice)["exchanges"][0]["limited"] == "2, last 60 s ago"
+
+
+def test_a_gateway_of_several_that_no_bot_has_used_says_how() -> None:
+    document = picture(status=BOTH, recent=recent()).document()
+    (notice,) = document["words"]["notices"]
+    assert "Point a bot at the address of its exchange here, such as http://127.0.0.1:8787," in notice["text"]
 
 
 @pytest.mark.parametrize(

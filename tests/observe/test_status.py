@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from observe.test_picture import STATUS
+from observe.test_picture import KEY, SPOT, STATUS
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
 from sealgate.keys.key_health import BreakerState, KeyFault
@@ -24,8 +24,11 @@ WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "gri
 SHARING = SharingStatus(2, is_leader=False, degraded="Redis cannot be reached")
 
 
+UNREAD = ClockStatus(None, None, None, steps=0, refusals=0, trouble="no sample yet")
+
+
 def test_who_waits_is_counted_by_lane_and_by_bot() -> None:
-    key = key_status("main", PacerStatus(0.25, WAITING, (LIMIT,), None))
+    key = key_status("main", "spot", PacerStatus(0.25, WAITING, (LIMIT,), None))
     assert key.waiting == {"cancel": 1, "order": 3, "read": 0}
     assert key.waiting_by_bot == {"grid": 3, "maker": 1}
 
@@ -34,26 +37,30 @@ def test_the_status_can_be_written_as_json() -> None:
     """The status page sends it as it is: plain values all the way down, unknown ones as null."""
     status = Status(
         version="1.0",
-        base_url="https://api.example.com",
         uptime_s=1.5,
-        not_ready=("clock not synced: no sample yet",),
         is_draining=False,
         inflight=1,
         connections=2,
         journal=JournalStatus(0, (), None, is_refusing=False),
-        clock=ClockStatus(
-            offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
+        exchanges=(
+            replace(
+                SPOT,
+                not_ready=("clock not synced: no sample yet",),
+                clock=UNREAD,
+                keys=(key_status("main", "spot", PacerStatus(0.25, {}, (LIMIT,), None, sharing=SHARING)),),
+            ),
         ),
-        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None, sharing=SHARING)),),
         halts=halt_status(Halts(Halt(Scope("grid"), 1, Origin(1000, 7, "a bad day")))),
         reloads={"ok": 1},
     )
     read = json.loads(json.dumps(asdict(status), allow_nan=False))
-    assert read["not_ready"] == ["clock not synced: no sample yet"]
-    assert read["clock"]["offset_s"] is None
-    assert read["keys"] == [
+    (exchange,) = read["exchanges"]
+    assert exchange["not_ready"] == ["clock not synced: no sample yet"]
+    assert exchange["clock"]["offset_s"] is None
+    assert exchange["keys"] == [
         {
             "alias": "main",
+            "exchange": "spot",
             "pause_s": 0.25,
             "waiting": {"cancel": 0, "order": 0, "read": 0},
             "waiting_by_bot": {},
@@ -87,7 +94,7 @@ def test_the_status_can_be_written_as_json() -> None:
 
 def test_trouble_comes_with_what_to_do_about_it() -> None:
     health = BreakerState().mismatched(verdict("signature_invalid").advice).confirmed()
-    key = key_status("main", PacerStatus(0.0, {}, (), None), health)
+    key = key_status("main", "spot", PacerStatus(0.0, {}, (), None), health)
     assert key.trouble == "the exchange refused its last signature"
     assert key.trouble_advice == verdict("signature_invalid").advice
 
@@ -96,14 +103,14 @@ def test_a_key_that_the_exchange_does_not_take() -> None:
     pacer = PacerStatus(0.0, {}, (), None)
     record = KeyRecord(1_801_396_800.0, is_active=True)
     refused = BreakerState().refused(KeyFault.INVALID, 0.0, 1.0)
-    disabled = key_status("main", pacer, refused, record)
+    disabled = key_status("main", "spot", pacer, refused, record)
     assert (disabled.is_active, disabled.disabled) == (False, KeyFault.INVALID.value)
-    listed = key_status("main", pacer, BreakerState(), record)
+    listed = key_status("main", "spot", pacer, BreakerState(), record)
     assert (listed.is_active, listed.disabled, listed.expires_at) == (True, None, record.expires_at)
-    assert not key_status("main", pacer, BreakerState(), KeyRecord(None, is_active=False)).is_active
+    assert not key_status("main", "spot", pacer, BreakerState(), KeyRecord(None, is_active=False)).is_active
 
 
-SPARE = KeyStatus("main", 0.0, {"order": 0}, {}, (LIMIT,), None)  # 10 used of 20 per second
+SPARE = KeyStatus("main", "spot", 0.0, {"order": 0}, {}, (LIMIT,), None)  # 10 used of 20 per second
 MINUTE = replace(LIMIT, n=1200.0, window_s=60.0)
 
 
@@ -140,15 +147,63 @@ def test_the_forecast(key: KeyStatus, rate: float, in_s: float | None, words: st
 
 
 def test_what_people_must_know_of_a_gateway_that_serves() -> None:
-    key = key_status("main", PacerStatus(0.0, {}, (), None))
+    key = key_status("main", "spot", PacerStatus(0.0, {}, (), None))
     assert list(notes(STATUS)) == []
     halted = replace(STATUS, halts=halt_status(Halts(Halt(Scope("grid"), 1))))
-    unread = replace(halted, clock=replace(STATUS.clock, trouble="connection refused"))
-    refused = replace(
-        unread, keys=(key, replace(key, alias="alt", trouble="the exchange refused its last 3 signatures"))
-    )
+    alt = replace(key, alias="alt", trouble="the exchange refused its last 3 signatures")
+    unread = replace(SPOT.clock, trouble="connection refused")
+    refused = replace(halted, exchanges=(replace(SPOT, clock=unread, keys=(key, alt)),))
     assert list(notes(refused)) == [
         "orders are halted",
         "clock: connection refused",
         "the key alt: the exchange refused its last 3 signatures",
     ]
+
+
+# Several exchanges.
+
+LATE_CLOCK = ClockStatus(0.5, 0.040, 3.0, 0, 0, None)
+PERP = replace(SPOT, name="perp", base_url="https://perp.example.com", clock=LATE_CLOCK, keys=())
+DOWN = replace(PERP, clock=UNREAD, not_ready=("clock not synced: no sample yet",))
+BOTH, HALF = replace(STATUS, exchanges=(SPOT, PERP)), replace(STATUS, exchanges=(SPOT, DOWN))
+
+
+def test_one_exchange_that_is_ready_is_enough_and_the_others_are_noted() -> None:
+    assert (HALF.not_ready, BOTH.not_ready) == ((), ())
+    assert list(notes(HALF)) == ["perp is not ready: clock not synced: no sample yet"]
+    none = replace(HALF, exchanges=(replace(SPOT, not_ready=("the key main is disabled",)), DOWN))
+    assert none.not_ready == ("spot: the key main is disabled", "perp: clock not synced: no sample yet")
+
+
+def test_what_stops_the_gateway_stops_each_exchange() -> None:
+    assert replace(HALF, is_draining=True).about(SPOT).not_ready == ("shutting down",)
+    journal = replace(STATUS.journal, trouble="disk full", is_refusing=True)
+    stopped = replace(HALF, journal=journal)
+    assert stopped.not_ready == ("the journal cannot be written: disk full",)
+    assert stopped.about(DOWN).not_ready == (
+        "the journal cannot be written: disk full",
+        "clock not synced: no sample yet",
+    )
+
+
+def test_notes_name_the_exchange() -> None:
+    key = replace(KEY, exchange="perp", trouble="the exchange refused its last 3 signatures")
+    perp = replace(PERP, clock=replace(LATE_CLOCK, trouble="connection refused"), keys=(key,))
+    assert list(notes(replace(STATUS, exchanges=(SPOT, perp)))) == [
+        "perp: clock: connection refused",
+        "perp: the key main: the exchange refused its last 3 signatures",
+    ]
+
+
+def test_what_used_to_be_about_one_exchange_is_about_all() -> None:
+    assert BOTH.base_url == "https://api.example.com https://perp.example.com"
+    assert (BOTH.clock, HALF.clock) == (LATE_CLOCK, UNREAD)
+    assert BOTH.keys == SPOT.keys
+    assert (BOTH.exchange("perp"), BOTH.exchange("swap")) == (PERP, None)
+
+
+def test_a_halt_at_one_exchange_is_not_about_the_other() -> None:
+    halts = Halts(Halt(Scope("grid", None, "perp"), 1), Halt(Scope(None, "main"), 2))
+    halted = replace(BOTH, halts=halt_status(halts))
+    assert [halt.exchange for halt in halted.about(PERP).halts] == ["perp", None]
+    assert [halt.exchange for halt in halted.about(SPOT).halts] == [None]

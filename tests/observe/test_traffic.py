@@ -40,7 +40,7 @@ def test_requests_of_a_kind_are_counted_with_their_attempts() -> None:
     traffic = taken(ORDER, changed(ORDER, attempts=3), stranger, refused)
     assert [(one.requests, one.sent) for one in traffic.tallies().values()] == [(2, 4), (1, 0)]
     assert {key: one.buckets()[0][-1] for key, one in traffic.queued().items()} == {
-        ("main", Lane.ORDER): ("+Inf", 2.0)
+        ("spot", "main", Lane.ORDER): ("+Inf", 2.0)
     }
 
 

@@ -55,7 +55,7 @@ async def running_admin(  # noqa: PLR0913 - each test sets one or two of them
 
 
 def _live(status: Callable[[], Status], weights: Callable[[], Mapping[str, float]] = dict) -> Live:
-    return Live(status, System(), weights, judge=lambda: default_venue().replies)
+    return Live(status, System(), weights, judges=lambda: {"service": default_venue().replies})
 
 
 def live_view(

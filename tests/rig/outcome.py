@@ -25,6 +25,7 @@ def changed(outcome: Outcome, **fields: Any) -> Outcome:
 ANSWERED = changed(
     Outcome("r-1", "GET", 0.0),
     bot="grid",
+    exchange="spot",
     key="main",
     route="/symbols/list",
     status=200,

@@ -8,6 +8,7 @@ from typing import Any
 from rig.admin import Admin, live_view, running_admin
 from rig.station import Station
 from rig.verdicts import verdict
+from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
 from sealgate.machine.system import System
 from sealgate.observe.metrics import Metrics
@@ -55,13 +56,12 @@ _DOUBTS = tuple(map(_doubt, range(3)))
 _SHORT = LimitStatus(4.0, 0.8149, 0.5, 6, is_foreign_use=False, words="", low=3.6, high=4.1, next_step="")
 
 
+def _exchange(status: Status, **changes: Any) -> Status:
+    return replace(status, exchanges=(replace(status.exchanges[0], **changes),))
+
+
 def _key(status: Status, **changes: Any) -> Status:
-    first, *others = status.keys
-    return replace(status, keys=(replace(first, **changes), *others))
-
-
-def _clock(status: Status, **changes: Any) -> Status:
-    return replace(status, clock=replace(status.clock, **changes))
+    return _exchange(status, keys=(replace(status.keys[0], **changes),))
 
 
 _POLICIES = (
@@ -71,6 +71,38 @@ _POLICIES = (
     PolicyStatus("maker", "spot", "would be", is_observing=True, refusals={"max_notional": 2, "body": 0}),
 )
 
+_UNREAD = ClockStatus(None, None, None, 0, 0, _NO_WAY)
+# A name, and what differs there: of ten exchanges some are always in trouble.
+_OTHERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("binance", {}),
+    ("binanceusdm", {"pause_s": 41.7}),
+    ("binance-portfolio-margin", {"waiting": {"cancel": 0, "order": 12, "read": 3}}),
+    ("bybit", {"limits": (_SHORT,)}),
+    ("okx", {"disabled": _INVALID, "is_active": False}),
+    ("kraken", {"trouble": _REFUSED, "trouble_advice": verdict("signature_invalid").advice}),
+    ("coinbase", {}),
+    ("gate", {}),
+    ("kucoinfutures", {}),
+)
+
+
+def _ten_exchanges(status: Status) -> Status:
+    first = status.exchanges[0]
+    others = [
+        replace(
+            first,
+            name=name,
+            venue=name,
+            base_url=f"https://api.{name}.example.com",
+            urls=(f"http://127.0.0.1:8787/{name}",),
+            keys=(replace(first.keys[0], **({"exchange": name} | changes)),),
+        )
+        for name, changes in _OTHERS
+    ]
+    others[0] = replace(others[0], clock=_UNREAD, not_ready=(f"clock not synced: {_NO_WAY}",))
+    return replace(status, exchanges=(first, *others))
+
+
 # Each with some words that the page then shows; what it says is a matter of observe/test_sentences.py.
 STATES: dict[str, tuple[Change, str]] = {
     "ready": (lambda status: status, "Requests"),
@@ -78,7 +110,7 @@ STATES: dict[str, tuple[Change, str]] = {
     "spent": (lambda status: _key(status, spent_s=7.3), "the exchange says nothing is left for 7.3 s"),
     "halted": (lambda status: replace(status, halts=halt_status(_HALTS)), "Reason: the desk called"),
     "disabled": (
-        lambda status: replace(
+        lambda status: _exchange(
             _key(status, disabled=_INVALID, is_active=False),
             not_ready=(f"the key main is disabled: {_INVALID}",),
         ),
@@ -95,17 +127,13 @@ STATES: dict[str, tuple[Change, str]] = {
         "buy 0.00125 BTC at 65000.5 as grid-7",
     ),
     "one key of two": (
-        lambda status: replace(
+        lambda status: _exchange(
             status, keys=(replace(status.keys[0], disabled=_INVALID, is_active=False), status.keys[0])
         ),
         "a key refused",
     ),
     "no journal": (
-        lambda status: replace(
-            status,
-            journal=JournalStatus(0, (), _DISK, is_refusing=True),
-            not_ready=(f"the journal cannot be written: {_DISK}",),
-        ),
+        lambda status: replace(status, journal=JournalStatus(0, (), _DISK, is_refusing=True)),
         "Orders are refused until it can",
     ),
     "a lost journal": (
@@ -115,24 +143,23 @@ STATES: dict[str, tuple[Change, str]] = {
         "j.db was missing. If you did not remove it",
     ),
     "degraded": (
-        lambda status: _clock(
-            replace(status, journal=JournalStatus(0, (), _DISK, is_refusing=False)), trouble=_NO_WAY
+        lambda status: _exchange(
+            replace(status, journal=JournalStatus(0, (), _DISK, is_refusing=False)),
+            clock=replace(status.clock, trouble=_NO_WAY),
         ),
         "The exchange's time cannot be read",
     ),
     "not ready": (
-        lambda status: replace(
-            _clock(status, offset_s=None, error_s=None, age_s=None, trouble=_NO_WAY),
-            not_ready=(f"clock not synced: {_NO_WAY}",),
-        ),
+        lambda status: _exchange(status, clock=_UNREAD, not_ready=(f"clock not synced: {_NO_WAY}",)),
         "Not ready: clock not synced",
     ),
     "policies": (
-        lambda status: replace(status, policies=_POLICIES),
+        lambda status: _exchange(status, policies=_POLICIES),
         "maker's policy would have refused: 2 by max_notional",
     ),
+    "ten exchanges": (_ten_exchanges, "binance is not ready: clock not synced"),
     "shutting down": (
-        lambda status: replace(status, is_draining=True, not_ready=("shutting down",)),
+        lambda status: replace(status, is_draining=True),
         "Not ready: shutting down",
     ),
 }

@@ -30,12 +30,14 @@ _OTHER_WAY = ", or use --admin HOST:PORT"
 @click.option(
     "--admin", type=AddressParam(), metavar="HOST:PORT", help="The gateway's admin address (admin.tcp)."
 )
+@click.option("--exchange", metavar="NAME", default="", help="Show this exchange in full, of several.")
 @click.option("--requests", is_flag=True, help="Show the latest requests; in a terminal, press r.")
 @click.option("--bot", metavar="BOT", default="", help="Only the latest requests of this bot.")
 @click.option("--outcome", type=_OUTCOMES, help="Only the latest requests with this outcome.")
 def command(  # noqa: PLR0913 - its options
     config_file: Path | None,
     admin: "Address | None",
+    exchange: str,
     bot: str,
     outcome: str | None,
     *,
@@ -45,13 +47,13 @@ def command(  # noqa: PLR0913 - its options
 ) -> None:
     """Show how close the limit is, who spends it, what waits, the clock, and what went wrong.
 
-    It reads admin.tcp of the gateway's configuration, or the default address if no configuration is found,
-    until Ctrl-C.
+    Of several exchanges it shows each at a glance, and the keys of all or of --exchange. It reads admin.tcp
+    of the gateway's configuration, or the default address if no configuration is found, until Ctrl-C.
     """
     from sealgate.cli.top_screen import Inspector
 
     place = (admin, admin.host) if admin else admin_address(config_file, _OTHER_WAY)
-    inspector = Inspector(requests or bool(bot or outcome), bot, outcome or "")
+    inspector = Inspector(requests or bool(bot or outcome), bot, outcome or "", exchange)
     try:
         with closing(pictures(place, inspector)) as stream:
             _show(stream, inspector, once=once, as_json=as_json)
@@ -68,19 +70,27 @@ def _show(stream: Iterator[dict[str, Any]], inspector: "Inspector", *, once: boo
     if as_json:
         for picture in stream:
             latest = {"latest_requests": inspector.matching()} if inspector.is_open else {}
-            click.echo(json.dumps(picture | latest))
+            click.echo(
+                json.dumps((shown(picture, inspector.exchange) if inspector.exchange else picture) | latest)
+            )
             if once:
                 return
     elif once:
-        click.echo(drawn(screen(with_words(next(stream)), inspector)))
+        click.echo(drawn(screen(shown(next(stream), inspector.exchange), inspector)))
     else:
-        _show_live(map(with_words, stream), inspector)
+        _show_live((shown(picture, inspector.exchange) for picture in stream), inspector)
 
 
-def with_words(picture: dict[str, Any]) -> dict[str, Any]:
-    """Return a picture that has words. Raises GoneError for the picture of an older gateway."""
-    if "words" not in picture:
+def shown(picture: dict[str, Any], exchange: str = "") -> dict[str, Any]:
+    """Return a picture that can be shown, about one exchange if it is named.
+
+    Raises GoneError for the picture of an older gateway, and for an exchange that is not there.
+    """
+    if not {"words", "exchanges"} <= picture.keys():
         raise GoneError("the running gateway is older than this command; restart it, or use --json")
+    names = [one["name"] for one in picture["exchanges"]]
+    if exchange and exchange not in names:
+        raise GoneError(f"the gateway has no exchange {exchange}; known: {', '.join(names)}")
     return picture
 
 

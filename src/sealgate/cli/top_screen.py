@@ -21,6 +21,7 @@ from sealgate.observe.sentences import ALMOST_FULL, ms, number
 
 HINT = "r: latest requests   q: quit"
 _KEYS = "r: back   space: freeze   b: next bot   o: next outcome   q: quit"
+_OF_SEVERAL = "e: next exchange   "
 _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
 Figures = Mapping[str, Any]
@@ -30,13 +31,18 @@ _COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "b
 
 @dataclass
 class Inspector:
-    """The list of requests: "" is any bot or outcome. While `is_held`, its rows do not change."""
+    """The list of requests, and the exchange that is shown in full.
+
+    "" is any bot, outcome or exchange. While `is_held`, the rows do not change. `exchanges` are all names.
+    """
 
     is_open: bool = False
     bot: str = ""
     outcome: str = ""
+    exchange: str = ""
     is_held: bool = False
     rows: Sequence[Figures] = ()
+    exchanges: Sequence[str] = ()
 
     @property
     def wants_rows(self) -> bool:
@@ -45,9 +51,8 @@ class Inspector:
 
     def matching(self) -> list[Figures]:
         """Return the rows that are asked for, the latest first."""
-        return [
-            row for row in self.rows if self.bot in ("", row["bot"]) and self.outcome in ("", row["outcome"])
-        ]
+        filters = ("bot", "outcome", "exchange")
+        return [row for row in self.rows if all(getattr(self, name) in ("", row[name]) for name in filters)]
 
     def press(self, key: str) -> None:
         """Act on a key of the keyboard."""
@@ -56,15 +61,11 @@ class Inspector:
         elif key == " ":
             self.is_held = not self.is_held
         elif key == "b":
-            self.bot = self._next("bot")
+            self.bot = _next(self.bot, sorted({row["bot"] for row in self.rows}))
         elif key == "o":
-            self.outcome = self._next("outcome")
-
-    def _next(self, filtered: str) -> str:
-        """Return the next value to filter by; after the last comes "", which is all."""
-        values = ["", *sorted({row[filtered] for row in self.rows})]
-        chosen = getattr(self, filtered)
-        return values[(values.index(chosen) + 1) % len(values)] if chosen in values else ""
+            self.outcome = _next(self.outcome, sorted({row["outcome"] for row in self.rows}))
+        elif key == "e" and len(self.exchanges) > 1:
+            self.exchange = _next(self.exchange, self.exchanges)
 
     def screen(self, *, has_keys: bool) -> Iterator[RenderableType]:
         """Yield what is shown. The keys come first, as a terminal may have no room for all rows."""
@@ -73,13 +74,15 @@ class Inspector:
             f"{len(rows)} of the latest {len(self.rows)} requests",
             f"bot: {self.bot or 'all'}",
             f"outcome: {self.outcome or 'all'}",
+            *((f"exchange: {self.exchange or 'all'}",) if len(self.exchanges) > 1 else ()),
             *(("frozen",) if self.is_held else ()),
         )
         yield Text(", ".join(parts), style="bold")
         if has_keys:
-            yield Text(_KEYS, style="dim")
+            yield Text((_OF_SEVERAL if len(self.exchanges) > 1 else "") + _KEYS, style="dim")
         yield Text()
-        table = plain_table("time", "bot", "status", "outcome", "request", "wait", "tries", "reason")
+        where = ("exchange",) if len(self.exchanges) > 1 else ()
+        table = plain_table("time", "bot", *where, "status", "outcome", "request", "wait", "tries", "reason")
         for column in table.columns:
             column.no_wrap, column.overflow = True, "ellipsis"
             column.justify = "right" if column.header in ("status", "wait", "tries") else "left"
@@ -87,6 +90,7 @@ class Inspector:
             table.add_row(
                 f"{datetime.fromtimestamp(row['at_ms'] / 1000).astimezone():%H:%M:%S}",
                 Text(row["bot"]),
+                *(Text(row[name]) for name in where),
                 str(row["status"]),
                 Text(row["outcome"], _OUTCOME_COLOURS.get(row["outcome"], "")),
                 Text(f"{row['method']} {row['route']}"),
@@ -95,6 +99,12 @@ class Inspector:
                 row["reason"] or "",
             )
         yield table
+
+
+def _next(chosen: str, values: Sequence[str]) -> str:
+    """Return the value after the chosen one; after the last comes "", which is all."""
+    choices = ["", *values]
+    return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else ""
 
 
 @contextmanager
@@ -127,23 +137,59 @@ def _read(fd: int, press: Callable[[str], None]) -> None:
 
 
 def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bool = False) -> Group:
-    """Return the whole screen: head and notices, then keys and errors, or the requests that are inspected."""
-    words = picture["words"]
+    """Return the whole screen: head and notices, then keys and errors, or the requests that are inspected.
+
+    Of several exchanges, each is shown at a glance, and the keys of all, or of the one that is chosen.
+    """
+    inspector = inspector or Inspector()
+    words, exchanges = picture["words"], picture["exchanges"]
+    inspector.exchanges = [one["name"] for one in exchanges]
     notices = [Text(one["text"], style=_COLOURS[one["mood"]]) for one in words["notices"]]
-    if inspector is not None and inspector.is_open:
+    if inspector.is_open:
         return Group(_head(picture), *notices, Text(), *inspector.screen(has_keys=has_keys))
-    hint = [Text(HINT, style="dim")] if has_keys else []
-    keys = [part for key, of in zip(picture["keys"], words["keys"], strict=True) for part in _key(key, of)]
+    is_one_of_many = len(exchanges) > 1
+    hint = [Text((_OF_SEVERAL if is_one_of_many else "") + HINT, style="dim")] if has_keys else []
+    keys = [
+        part
+        for key, of in zip(picture["keys"], words["keys"], strict=True)
+        if inspector.exchange in ("", key["exchange"])
+        for part in _key(key, of)
+    ]
     idle = [Text(f"Idle for ten seconds: {', '.join(picture['idle_bots'])}", style="dim"), Text()]
     return Group(
         *hint,
         _head(picture),
         *notices,
         Text(),
+        *(_exchanges(picture, inspector.exchange) if is_one_of_many else ()),
         *keys,
         *(idle if picture["idle_bots"] else ()),
         *_wrong(words),
     )
+
+
+def _exchanges(picture: Figures, chosen: str) -> Iterator[RenderableType]:
+    """Yield each exchange at a glance, and the tiles of the chosen one."""
+    table = plain_table("exchange", "state", "limit used", "waiting", "sent", "429s", "clock")
+    for column in table.columns:
+        column.no_wrap = True
+    both = list(zip(picture["exchanges"], picture["words"]["exchanges"], strict=True))
+    for one, words in both:
+        table.add_row(
+            Text(one["name"], "bold" if one["name"] == chosen else ""),
+            Text(one["state"], _COLOURS[words["mood"]]),
+            Text(words["pause"] or words["used"], _COLOURS[words["used_mood"]]),
+            words["waiting"],
+            words["sent"],
+            words["limited"],
+            words["clock"],
+        )
+    yield table
+    yield Text()
+    for one, words in both:
+        if one["name"] == chosen:
+            yield _Parts([Text(chosen, "bold"), Text(one["base_url"]), *_tiles(words), *_speed(one)])
+            yield Text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,35 +228,41 @@ class _Use:
 
 
 def _head(picture: Figures) -> _Parts:
-    words, latency = picture["words"], picture["latency"]
-    sent_per_s = sum(key["sent_per_s"] for key in picture["keys"])
-    added, upstream = (
-        "–" if latency[name] is None else ms(latency[name])  # noqa: RUF001 - a dash
-        for name in ("added_p99_ms", "upstream_p99_ms")
+    words = picture["words"]
+    sent_per_s = sum(one["sent_per_s"] for one in picture["exchanges"])
+    return _Parts(
+        [
+            Text.assemble(("Sealgate ", "bold"), (picture["state"], _COLOURS[words["mood"]])),
+            Text(words["where"]),
+            *_tiles(words),
+            *_speed({"latency": picture["latency"], "sent_per_s": sent_per_s}),
+        ]
     )
-    tiles = (
-        Text.assemble(
+
+
+def _tiles(words: Figures) -> Iterator[Text]:
+    for one in words["tiles"]:
+        yield Text.assemble(
             (f"{one['name']}: ", "dim"),
             (f"{one['value']} {one['unit']}".rstrip(), _COLOURS[one["mood"]]),
             f" ({one['more']})",
         )
-        for one in words["tiles"]
+
+
+def _speed(of: Figures) -> Iterator[Text]:
+    """Yield what is sent, and how long it takes: by an exchange, or by all."""
+    added, upstream = (
+        "–" if of["latency"][name] is None else ms(of["latency"][name])  # noqa: RUF001 - a dash
+        for name in ("added_p99_ms", "upstream_p99_ms")
     )
-    return _Parts(
-        [
-            Text.assemble(("Sealgate ", "bold"), (picture["state"], _COLOURS[words["mood"]])),
-            Text(picture["base_url"]),
-            *tiles,
-            Text(f"{number(sent_per_s, 1)} sent/s"),
-            Text(f"gateway p99 {added}, upstream p99 {upstream}"),
-        ]
-    )
+    yield Text(f"{number(of['sent_per_s'], 1)} sent/s")
+    yield Text(f"gateway p99 {added}, upstream p99 {upstream}")
 
 
 def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
     """Yield a key: what holds it and what waits, how full its limits are, what is known of them, its bots."""
     waiting = ", ".join(f"{count} {lane}" for lane, count in key["waiting"].items())
-    parts = [Text(f"Key {key['alias']}", "bold"), Text(f"next 429: {key['next_429']['words']}")]
+    parts = [Text(words["name"], "bold"), Text(f"next 429: {key['next_429']['words']}")]
     parts.append(Text(f"waiting: {waiting}", "yellow" if any(key["waiting"].values()) else ""))
     yield _Parts(parts, "  ")
     for use in words["uses"]:

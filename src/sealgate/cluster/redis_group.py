@@ -154,7 +154,7 @@ class Sharer:
     def __init__(
         self, alias: str, member: Member, group: RedisGroup, scheduler: RateScheduler, system: System
     ) -> None:
-        self._alias = alias
+        self._where = {"exchange": scheduler.exchange, "key": alias}
         self._member = member
         self._group = group
         self._scheduler = scheduler
@@ -257,7 +257,7 @@ class Sharer:
             self._member.receive(message, self._system.now())
         except MessageError:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
-            log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
+            log.warning("limit_sharing_message_ignored", **self._where, fix=fix)
         self._scheduler.go_on()
 
     def _failed(self, why: str) -> None:
@@ -267,7 +267,7 @@ class Sharer:
             self._reported = why
             log.warning(
                 "limit_sharing_degraded",
-                key=self._alias,
+                **self._where,
                 cause=why,
                 replicas=self._member.replicas,
                 meanwhile="this gateway uses a cautious part of the limit",
@@ -279,7 +279,7 @@ class Sharer:
         is_new = before.degraded is not None or before.is_leader != status.is_leader
         if is_new and status.degraded is None:
             self._reported = None
-            log.info("limit_shared", key=self._alias, replicas=status.replicas, leads=status.is_leader)
+            log.info("limit_shared", **self._where, replicas=status.replicas, leads=status.is_leader)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -298,14 +298,17 @@ def _obey_cancellation() -> None:
 
 
 def shared_scheduler(
-    alias: str, subject: str, url: Secret, settings: PacerSettings, system: System
+    key: tuple[str, str], subject: str, url: Secret, settings: PacerSettings, system: System
 ) -> RateScheduler:
     """Return a scheduler whose limit is shared; `subject` is the exchange and the API key.
+
+    `key` is the names of the exchange and of the key, for the log.
 
     All gateways with the same subject share one group. Its name is a digest, so that Redis sees no API key.
     """
     pacer, name = Pacer(settings, system.chance), system.request_id()
-    scheduler = RateScheduler(pacer, system)
+    exchange, alias = key
+    scheduler = RateScheduler(pacer, system, exchange)
     group = RedisGroup(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], name)
     scheduler.sharing = Sharer(alias, Member(pacer, name, system.chance), group, scheduler, system)
     return scheduler

@@ -69,7 +69,7 @@ class ClockKeeper:
                 try:
                     await self._take_sample()
                 except Exception:  # a reply that breaks us must not end the samples
-                    log.exception("clock_sample_failed")
+                    log.exception("clock_sample_failed", exchange=self._clock.exchange)
                     self._sampling = self._sampling.failed()
                     self._clock.trouble = "a reply of the exchange could not be processed"
                 await self._rest()
@@ -156,7 +156,13 @@ class ClockKeeper:
             self._clock.trouble = None
             offset_ms = round(self._clock.offset_s() * 1000, 1)
             error_ms = self._clock.error_ms(received)
-            log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=found.field)
+            log.info(
+                "clock_synced",
+                exchange=self._clock.exchange,
+                offset_ms=offset_ms,
+                error_ms=error_ms,
+                field=found.field,
+            )
 
     def _tell_gates(self, answer: Answer, permit: Permit, sent: float, received: float) -> None:
         """Report what a reply says about limits; all gates close if the address is shut out."""
@@ -202,7 +208,8 @@ class ClockKeeper:
             return
         self._clock.trouble = trouble
         meanwhile = "signing goes on with what is known" if self._clock.error_s() is not None else None
-        log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
+        exchange = self._clock.exchange
+        log.warning("clock_trouble", exchange=exchange, cause=trouble, fix=fix, meanwhile=meanwhile)
 
 
 def date_in(answer: Answer) -> float | None:

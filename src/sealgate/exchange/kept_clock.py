@@ -43,9 +43,10 @@ class ClockNeeds:
 
 
 class KeptClock:
-    """What is known of the exchange's time. `due` is set when a fresh sample is wanted at once."""
+    """What is known of an exchange's time. `due` is set when a fresh sample is wanted at once."""
 
-    def __init__(self, needs: ClockNeeds, system: System) -> None:
+    def __init__(self, exchange: str, needs: ClockNeeds, system: System) -> None:
+        self.exchange = exchange
         self._needs = needs
         self._system = system
         self._clock = ServerClock()
@@ -83,9 +84,8 @@ class KeptClock:
         self._clock = before.observe(sample)
         if self._clock.steps != before.steps:
             self._latest_step = (now, self._clock.bounds(now).middle - before.bounds(now).middle)
-            log.warning(
-                "clock_stepped", offset_s=round(self.offset_s(), 3), by_s=round(self._latest_step[1], 3)
-            )
+            offset_s, by_s = round(self.offset_s(), 3), round(self._latest_step[1], 3)
+            log.warning("clock_stepped", exchange=self.exchange, offset_s=offset_s, by_s=by_s)
         self._end_waits()
 
     def _end_waits(self) -> None:
@@ -116,7 +116,7 @@ class KeptClock:
         if is_second:
             self._resync_fault = "a timestamp was refused right after a resync"
             fix = "compare keys.*.recv_window_ms with what the exchange has"
-            log.error("timestamp_refused_twice", cause=self._resync_fault, fix=fix)
+            log.error("timestamp_refused_twice", exchange=self.exchange, cause=self._resync_fault, fix=fix)
 
     def _believes(self, stated: Sample) -> bool:
         if self._clock.is_synced:
@@ -157,7 +157,7 @@ class KeptClock:
         self.due.set()
         if jump is Jump.SUSPEND:
             self._clock = self._clock.widened(_RESUME_SLACK_S)
-        log.warning("host_clock_jumped", jump=jump.value)
+        log.warning("host_clock_jumped", exchange=self.exchange, jump=jump.value)
 
     def error_s(self) -> float | None:
         """Return how far off the offset can be at most, in seconds; None before the first sample."""

@@ -32,7 +32,8 @@ class KeyBreaker:
     the key in the exchange's list, None as long as that is not known.
     """
 
-    def __init__(self, alias: str, stop: Stop, system: System) -> None:
+    def __init__(self, exchange: str, alias: str, stop: Stop, system: System) -> None:
+        self._exchange = exchange
         self._alias = alias
         self._stop = stop
         self._system = system
@@ -88,23 +89,34 @@ class KeyBreaker:
         if self.state.fault is None:
             return False
         self.state = BreakerState()
-        log.info("key_enabled", key=self._alias)
+        log.info("key_enabled", exchange=self._exchange, key=self._alias)
         return True
 
     def _log_change(self, before: BreakerState, now: float) -> None:
         if before.trouble is None and self.state.trouble is not None:
-            fix = self.state.advice
-            log.error("signatures_refused", key=self._alias, cause=self.state.trouble, fix=fix)
+            log.error(
+                "signatures_refused",
+                exchange=self._exchange,
+                key=self._alias,
+                cause=self.state.trouble,
+                fix=self.state.advice,
+            )
         if before.fault is None and self.state.fault is not None:
             self._disabled(self.state.fault, now)
         elif before.fault is not None and self.state.fault is None:
-            log.info("key_enabled", key=self._alias)
+            log.info("key_enabled", exchange=self._exchange, key=self._alias)
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
         refused = self._stop(self, refusal)
-        fix = f"{fix_of(fault, self._alias)}; it is retried automatically"
-        log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused or None, fix=fix)
+        log.error(
+            "key_disabled",
+            exchange=self._exchange,
+            key=self._alias,
+            cause=fault.value,
+            refused=refused or None,
+            fix=f"{fix_of(fault, self._alias)}; it is retried automatically",
+        )
 
     def _refusal(self, fault: KeyFault, now: float) -> Refusal:
         wait_s = max(0.0, self.state.trial_at - now)

@@ -144,10 +144,13 @@ class Permit:
 class RateScheduler:
     """Obeys one pacer. `sharing` is set if other gateways share its limit.
 
+    `exchange` is the name for the log; if two exchanges of the gateway are one, it is that of the first.
+
     It keeps a future for each waiting claim, and one timer for when the pacer is to be asked again.
     """
 
-    def __init__(self, pacer: Pacer, system: System) -> None:
+    def __init__(self, pacer: Pacer, system: System, exchange: str = "") -> None:
+        self.exchange = exchange
         self._pacer = pacer
         self._system = system
         self.sharing: Sharing | None = None
@@ -216,7 +219,13 @@ class RateScheduler:
         if reply.is_refusal:
             if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
                 fix = _LIFT if self.sharing is None else _LIFT_SHARED
-                log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.words or None, fix=fix)
+                log.warning(
+                    "long_pause",
+                    exchange=self.exchange,
+                    stated_s=reply.retry_after_s,
+                    words=reply.words or None,
+                    fix=fix,
+                )
             self._note_pause(now)
         self.go_on(now)
 
@@ -302,7 +311,7 @@ class RateScheduler:
         if self.sharing is not None:
             self.sharing.restored()
         if (left_s := memory.pause_s(kept)) > 0:
-            log.warning("pause_remembered", left_s=round(left_s, 1), fix=_LIFT)
+            log.warning("pause_remembered", exchange=self.exchange, left_s=round(left_s, 1), fix=_LIFT)
             self.hold(now + left_s)
 
     def status(self) -> PacerStatus:
@@ -338,7 +347,8 @@ class Gates:
             pause_s = wait.documented_s or LONGEST_BACKOFF_S
             self.hold(now + pause_s)
         event = "firewall_shuts_out_address" if is_address else "firewall_refused_request"
-        log.warning(event, bot=bot, route=route, pause_s=round(pause_s, 1))
+        exchange = self.of_open.exchange
+        log.warning(event, exchange=exchange, bot=bot, route=route, pause_s=round(pause_s, 1))
 
     def check_firewall(self, bot: str, route: str, now: float) -> None:
         """Raise Refusal `rate_limited` for a bot whose latest request to this route a firewall refused."""

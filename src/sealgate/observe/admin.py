@@ -51,8 +51,13 @@ def pages(status: Callable[[], Status], metrics: Metrics, document: Callable[[],
     async def healthy(_: web.Request) -> web.Response:
         return web.Response(text="healthy\n")
 
-    async def ready(_: web.Request) -> web.Response:
+    async def ready(request: web.Request) -> web.Response:
         now = status()
+        if (name := request.query.get("exchange")) is not None:
+            if (exchange := now.exchange(name)) is None:
+                known = ", ".join(one.name for one in now.exchanges)
+                return web.Response(status=404, text=f"no such exchange; known: {known}\n")
+            now = now.about(exchange)
         if now.not_ready:
             reasons = "".join(f"not ready: {reason}\n" for reason in now.not_ready)
             return web.Response(status=503, text=reasons)

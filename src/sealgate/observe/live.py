@@ -74,6 +74,7 @@ def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
         "id": outcome.request_id,
         "at_ms": round((outcome.started + outcome.total_s + epoch_s) * 1000),
         "bot": outcome.bot or STRANGER,
+        "exchange": outcome.exchange,
         "client": outcome.client,
         "user_agent": user_agent,
         "from": client_words(outcome.client, user_agent),
@@ -92,8 +93,8 @@ def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
 class Live:
     """A reader of outcomes, and what viewers get.
 
-    `weights` returns each bot's weight, `judge` what says what the exchange's replies mean,
-    `unsigned` the templates of routes that nobody signs.
+    `weights` returns each bot's weight, `judges` what says what the replies of each exchange mean,
+    `unsigned` the templates of the routes of an exchange that nobody signs.
     """
 
     def __init__(
@@ -101,10 +102,10 @@ class Live:
         status: Callable[[], Status],
         system: System,
         weights: Callable[[], Mapping[str, float]] = dict,
-        judge: Callable[[], Judge] = Judge,
-        unsigned: Callable[[], frozenset[str]] = frozenset,
+        judges: Callable[[], Mapping[str, Judge]] = dict,
+        unsigned: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
-        self.judge = judge
+        self.judges = judges
         self.broadcast = Broadcast()
         self._status = status
         self._system = system
@@ -122,10 +123,11 @@ class Live:
                 self._log(trouble, status)
 
     def _log(self, trouble: Trouble, status: Status) -> None:
-        known = trouble.at_the_time(circumstances_of(status, trouble.key))
+        known = trouble.at_the_time(circumstances_of(status, trouble))
         (log.info if trouble.verdict.whose is Whose.BOT else log.warning)(
             "upstream_error",
             kind=trouble.kind,
+            exchange=trouble.exchange,
             key=trouble.key,
             bot=trouble.bot,
             count=trouble.unlogged,

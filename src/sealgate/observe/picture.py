@@ -1,15 +1,24 @@
 """Everything that the live view shows of one moment, put together from the status and the last seconds."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sealgate.errors import REASONS
 from sealgate.observe.evidence import Circumstances, advice, evidence
-from sealgate.observe.recent import SPAN, Recent, Tick
+from sealgate.observe.recent import Recent, Tick
 from sealgate.observe.sentences import words
-from sealgate.observe.status import KeyStatus, PolicyStatus, Status, forecast, state, tightest
+from sealgate.observe.status import (
+    ExchangeStatus,
+    KeyStatus,
+    PolicyStatus,
+    State,
+    Status,
+    forecast,
+    state,
+    tightest,
+)
 from sealgate.observe.troubles import RefusalCount, Trouble
 
 TICK_S = 0.5
@@ -32,38 +41,78 @@ class Picture:
 
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, what the last ten seconds add to it, and `words`."""
-        seconds = max(1, len(self.recent.ended())) * TICK_S
-        sent: dict[str, dict[str, int]] = {}
-        for (alias, bot), count in self.recent.sent().items():
-            sent.setdefault(alias, {})[bot] = count
-        document = asdict(self.status)
-        keys = zip(document["keys"], self.status.keys, strict=True)
-        document["keys"] = [key | self._spending(one, sent.get(one.alias, {}), seconds) for key, one in keys]
-        busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
-        failing = self._failing()
+        status = self.status
         refusals = [self._refusal(refusal) for refusal in self.recent.refusals()]
-        is_refusing = any(refusal["is_grave"] for refusal in refusals)
-        figures = document | {
-            "state": state(self.status, is_failing=failing is not None, is_refusing=is_refusing),
+        exchanges = [self._exchange(one, refusals) for one in status.exchanges]
+        keys = [self._key(key) for key in status.keys]
+        busy = {bot["name"] for key in keys for bot in key["bots"]}
+        failing = next((one["failing"] for one in exchanges if one["failing"]), None)
+        figures = asdict(replace(status, exchanges=())) | {
+            "base_url": status.base_url,
+            "not_ready": status.not_ready,
+            "clock": asdict(status.clock),
+            "exchanges": exchanges,
+            "keys": keys,
+            "state": self._state(status, is_failing=failing is not None, refusals=refusals),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks(),
             "requests": self.recent.total,
-            "requests_per_s": round(sum(tick.requests for tick in self.recent.ended()) / seconds, 2),
-            "latency": self.recent.latency(SPAN)._asdict(),
+            "requests_per_s": self._per_s(sum(tick.requests for tick in self.recent.ended())),
+            "latency": self.recent.latency()._asdict(),
             "idle_bots": sorted(self.weights.keys() - busy),
             "failing": failing,
             "errors": [self._error(trouble) for trouble in self.recent.troubles()],
             "refusals": refusals,
-            "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
+            "policies": [asdict(one) | {"by_rule": self._by_rule(one)} for one in status.policies],
         }
-        orders = [doubt.terms_words for doubt in self.status.journal.doubts]
+        orders = [doubt.terms_words for doubt in status.journal.doubts]
         return figures | {"words": words(figures) | {"orders": orders}}
 
-    def _failing(self) -> dict[str, Any] | None:
-        """Return since when the exchange gives no answer, None where it does."""
-        if (failing := self.recent.failing(self.status.clock, self.now)) is None:
+    def _per_s(self, count: int) -> float:
+        """Return how many that is per second, of what the ticks that ended have counted."""
+        return round(count / self._seconds, 2)
+
+    @property
+    def _seconds(self) -> float:
+        return max(1, self.recent.ticks) * TICK_S
+
+    @staticmethod
+    def _state(status: Status, refusals: Iterable[Mapping[str, Any]], *, is_failing: bool) -> State:
+        return state(status, is_failing=is_failing, is_refusing=any(one["is_grave"] for one in refusals))
+
+    def _exchange(self, one: ExchangeStatus, refusals: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return an exchange at a glance: its state, and the figures of all its keys together."""
+        activity, failing = self.recent.at(one.name), self._failing(one)
+        about_it = self.status.about(one)
+        its_refusals = [refusal for refusal in refusals if refusal["exchange"] == one.name]
+        limits = [limit for key in one.keys if (limit := tightest(key))]
+        return {
+            "name": one.name,
+            "venue": one.venue,
+            "base_url": one.base_url,
+            "urls": one.urls,
+            "state": self._state(about_it, its_refusals, is_failing=failing is not None),
+            "not_ready": one.not_ready,
+            "clock": asdict(one.clock),
+            "keys": [key.alias for key in one.keys],
+            "used_ratio": max((limit.used_ratio for limit in limits), default=None),
+            "pause_s": max(key.pause_s for key in one.keys),
+            "waiting": sum(sum(key.waiting.values()) for key in one.keys),
+            "sent_per_s": self._per_s(activity.sent().total()),
+            "requests": activity.requests,
+            "requests_per_s": self._per_s(sum(tick.requests for tick in activity.ended())),
+            "limited": activity.limited,
+            "limited_ms": self._epoch_ms(activity.limited_at),
+            "latency": self.recent.latency(one.name)._asdict(),
+            "failing": failing,
+        }
+
+    def _failing(self, exchange: ExchangeStatus) -> dict[str, Any] | None:
+        """Return since when an exchange gives no answer, None where it does."""
+        if (failing := self.recent.at(exchange.name).failing(exchange.clock, self.now)) is None:
             return None
         return {
+            "exchange": exchange.name,
             "kind": failing.verdict.kind,
             "since_ms": self._epoch_ms(failing.since),
             "attempts": failing.attempts,
@@ -71,18 +120,22 @@ class Picture:
             "advice": failing.verdict.advice,
         }
 
-    def _spending(self, key: KeyStatus, by_bot: Mapping[str, int], seconds: float) -> dict[str, Any]:
-        """Return who spends a key, and when it may be limited next."""
-        limit = tightest(key)
-        rate = sum(by_bot.values()) / seconds
-        return {
+    def _key(self, key: KeyStatus) -> dict[str, Any]:
+        """Return a key with who spends it, and when it may be limited next."""
+        by_bot = {
+            bot: count
+            for (alias, bot), count in self.recent.at(key.exchange).sent().items()
+            if alias == key.alias
+        }
+        limit, sent = tightest(key), sum(by_bot.values())
+        return asdict(key) | {
             "used": round(limit.used_ratio * limit.n, 2) if limit else 0.0,
-            "sent_per_s": round(rate, 2),
-            "next_429": forecast(key, rate)._asdict(),
-            "bots": list(self._shares(key, by_bot, seconds)),
+            "sent_per_s": self._per_s(sent),
+            "next_429": forecast(key, sent / self._seconds)._asdict(),
+            "bots": list(self._shares(key, by_bot)),
         }
 
-    def _shares(self, key: KeyStatus, by_bot: Mapping[str, int], seconds: float) -> Iterator[dict[str, Any]]:
+    def _shares(self, key: KeyStatus, by_bot: Mapping[str, int]) -> Iterator[dict[str, Any]]:
         """Yield each bot that spends or waits, with its part of the sends and the part that is due to it."""
         bots = sorted({*by_bot, *key.waiting_by_bot})
         total = sum(by_bot.values()) or 1
@@ -90,7 +143,7 @@ class Picture:
         for bot in bots:
             yield {
                 "name": bot,
-                "per_s": round(by_bot.get(bot, 0) / seconds, 2),
+                "per_s": self._per_s(by_bot.get(bot, 0)),
                 "share": round(by_bot.get(bot, 0) / total, 3),
                 "due": round(weights[bot] / sum(weights.values()), 3),
                 "waiting": key.waiting_by_bot.get(bot, 0),
@@ -98,9 +151,10 @@ class Picture:
 
     def _error(self, trouble: Trouble) -> dict[str, Any]:
         """Return an error of the exchange with what explains it; one that is over has no advice."""
-        known = trouble.at_the_time(circumstances_of(self.status, trouble.key))
+        known = trouble.at_the_time(circumstances_of(self.status, trouble))
         over_since = trouble.over_since(self.now)
         return {
+            "exchange": trouble.exchange,
             "key": trouble.key,
             "kind": trouble.kind,
             "means": trouble.verdict.means.value,
@@ -118,6 +172,7 @@ class Picture:
         over_since = self._over_since(refusal)
         return {
             "bot": refusal.bot,
+            "exchange": refusal.exchange,
             "lane": refusal.lane.value if refusal.lane else None,
             "reason": refusal.reason,
             "refused": refusal.refused,
@@ -138,21 +193,33 @@ class Picture:
         is_lifted = refusal.reason == "halted" and not is_stopped
         return refusal.last_at if is_lifted else refusal.over_since(self.now)
 
-    def point(self, ended: Tick) -> dict[str, Any]:
-        """Return what the charts add for this moment: short names, as many of them are sent.
+    def _by_rule(self, policy: PolicyStatus) -> str:
+        """Say how often which rule of a policy refused something since the start, "" where none did."""
+        counts = ", ".join(f"{count} by {rule}" for rule, count in policy.refusals.items() if count)
+        where = f" at {policy.exchange}" if len(self.status.exchanges) > 1 else ""
+        has = "would have" if policy.is_observing else "has"
+        return counts and f"{policy.bot}'s policy{where} {has} refused: {counts}"
+
+    def point(self, ended: Mapping[str, Tick]) -> dict[str, Any]:
+        """Return what the charts of each exchange add for this moment: short names, as many are sent."""
+        exchanges = {one.name: self._point(one, ended.get(one.name)) for one in self.status.exchanges}
+        return {"t": round(self.wall, 2), "exchanges": exchanges}
+
+    def _point(self, exchange: ExchangeStatus, ended: Tick | None) -> dict[str, Any]:
+        """Return the point of one exchange.
 
         Keys of which there is nothing to show are left out: there may be a thousand, and minutes are kept.
         """
-        latency, clock = self.recent.latency(_SHORT), self.status.clock
-        sent, seconds = self.recent.sent(_SHORT), max(1, len(self.recent.ended(_SHORT))) * TICK_S
+        latency, clock = self.recent.latency(exchange.name, _SHORT), exchange.clock
+        seconds = max(1, min(self.recent.ticks, _SHORT)) * TICK_S
         rates: Counter[str] = Counter()
-        for (alias, _), count in sent.items():
+        for (alias, _), count in self.recent.at(exchange.name).sent(_SHORT).items():
             rates[alias] += count
-        heights = {key.alias: _heights(key, rates[key.alias] / seconds) for key in self.status.keys}
+        heights = {key.alias: _heights(key, rates[key.alias] / seconds) for key in exchange.keys}
+        limited = ended.limited if ended else ()
         return {
-            "t": round(self.wall, 2),
             "keys": {alias: found for alias, found in heights.items() if any(found)},
-            "limited": [[alias, round(self._wall_at(at), 2)] for alias, at in ended.limited],
+            "limited": [[alias, round(self._wall_at(at), 2)] for alias, at in limited],
             "added": latency.added_p99_ms,
             "upstream": latency.upstream_p99_ms,
             "usual": latency.upstream_p50_ms,
@@ -167,12 +234,15 @@ class Picture:
         return None if moment is None else round(self._wall_at(moment) * 1000)
 
 
-def circumstances_of(status: Status, alias: str) -> Circumstances:
+def circumstances_of(status: Status, trouble: Trouble) -> Circumstances:
     """Return what explains an error of a key at this moment; `has_worked` is recorded with each error."""
-    key = next((key for key in status.keys if key.alias == alias), None)
+    exchange = status.exchange(trouble.exchange)
+    if exchange is None:  # a reload has removed it
+        return Circumstances(None, has_worked=False)
+    key = next((key for key in exchange.keys if key.alias == trouble.key), None)
     limit = tightest(key) if key else None
     words, is_foreign = (limit.words, limit.is_foreign_use) if limit else ("", False)
-    return Circumstances(status.clock.error_s, has_worked=False, limit=words, is_foreign_use=is_foreign)
+    return Circumstances(exchange.clock.error_s, has_worked=False, limit=words, is_foreign_use=is_foreign)
 
 
 def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:
@@ -184,10 +254,3 @@ def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 3)
-
-
-def _by_rule(policy: PolicyStatus) -> str:
-    """Say how often which rule of a policy refused something since the start, "" where none did."""
-    counts = ", ".join(f"{count} by {rule}" for rule, count in policy.refusals.items() if count)
-    has = "would have" if policy.is_observing else "has"
-    return counts and f"{policy.bot}'s policy {has} refused: {counts}"

@@ -19,7 +19,7 @@ from sealgate.venues.routes import Lane
 _UNKNOWN: Final = Conclusion.UNKNOWN
 _READ: Final = Lane.READ
 _TIMES: Final = '"queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f'
-_LABELS = ("bot", "key", "method", "route", "status", "outcome")
+_LABELS = ("bot", "exchange", "key", "method", "route", "status", "outcome")
 
 
 def level_of(outcome: Outcome) -> str:
@@ -33,6 +33,7 @@ def request_line(outcome: Outcome, level: str, timestamp: str) -> str:
     """Return the line, without its end."""
     labels = (
         outcome.bot or STRANGER,
+        outcome.exchange,
         outcome.key,
         outcome.method,
         outcome.route,

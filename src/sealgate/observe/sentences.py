@@ -1,7 +1,7 @@
 """The picture of a moment as people read it, made once for the live page and for `sealgate top`.
 
-Everything here follows from the figures of the same picture. Times of day are UTC, as in the log. What stands
-in backquotes is to be typed.
+Where there are several exchanges, each sentence names its own. Everything here follows from the figures of
+the same picture. Times of day are UTC, as in the log. What stands in backquotes is to be typed.
 """
 
 import math
@@ -36,15 +36,18 @@ _NO_DIGITS_MS, _ONE_DIGIT_S = 10, 100  # from where so many digits are enough
 
 
 def words(now: Figures) -> dict[str, Any]:
-    """Return all texts of a picture; `keys` has those of each key, in the order of the figures."""
+    """Return all texts of a picture; those of `exchanges` and `keys` are in the order of the figures."""
+    exchanges = now["exchanges"]
     count = now["journal"]["in_doubt"]
     wrong = sorted([*_errors(now), *_refusals(now)], key=lambda line: -line["last_ms"])[:_MOST_LINES]
     policies = [policy["by_rule"] for policy in now["policies"] if policy["by_rule"]]
     return {
         "mood": _MOODS.get(now["state"], BAD),
         "notices": [{"mood": mood, "text": text} for mood, text in _notices(now)],
-        "tiles": [tile._asdict() for tile in _tiles(now)],
-        "keys": [_key(key) for key in now["keys"]],
+        "where": now["base_url"] if len(exchanges) == 1 else _count(len(exchanges), "exchange"),
+        "tiles": [tile._asdict() for tile in (*_limit_tiles(now), *_other_tiles(now))],
+        "exchanges": [_exchange(now, one) for one in exchanges],
+        "keys": [_key(now, key) for key in now["keys"]],
         "wrong": wrong,
         "policies": policies,
         "nothing_wrong": "" if wrong or policies else "No bot has met an error or a refusal since the start.",
@@ -63,31 +66,38 @@ def _notices(now: Figures) -> Iterator[Notice]:
     yield from _what_is_stopped(now)
     yield from _what_the_journal_says(now["journal"])
     if now["requests"] == 0 and not now["not_ready"]:
-        text = "Point a bot at the gateway's address instead of the exchange's, and leave out the signing."
-        yield CALM, f"No bot has sent a request yet. {text}"
+        instead = "the gateway's address instead of the exchange's"
+        if len(now["exchanges"]) > 1 and (urls := now["exchanges"][0]["urls"]):
+            instead = f"the address of its exchange here, such as {urls[0]}"
+        yield CALM, f"No bot has sent a request yet. Point a bot at {instead}, and leave out the signing."
 
 
 def _why_not_served(now: Figures) -> Iterator[Notice]:
-    # 1. What makes the gateway not ready, except what has a notice of its own.
-    own = (_JOURNAL, *(f"the key {key['alias']} is disabled" for key in now["keys"]))
-    for reason in now["not_ready"]:
-        if not reason.startswith(own):
-            yield BAD, f"Not ready: {reason}"
-    # 2. An exchange that fails. The gateway keeps trying, unless something of its own stops it.
-    if failing := now["failing"]:
-        since = _moment(now, failing["since_ms"])
-        attempts = f"{_count(failing['attempts'], 'attempt')}, the last with {failing['kind']}"
-        goes_on = "" if now["not_ready"] or now["halts"] else "Requests are still accepted, and sent."
-        rest = (failing["cause"], failing["advice"], goes_on)
-        text = " ".join(filter(None, rest))
-        yield BAD, f"The exchange has been failing since {since}: {attempts}. {text}"
-    # 3. A clock that cannot be read, if that is all.
-    elif (trouble := now["clock"]["trouble"]) and not any(
-        one.startswith("clock ") for one in now["not_ready"]
-    ):
-        age_s = now["clock"]["age_s"]
-        signed = f" Requests are signed by the last reading, which is {span(age_s)} old." if age_s else ""
-        yield WARN, f"The exchange's time cannot be read: {trouble}.{signed}"
+    if now["is_draining"]:
+        yield BAD, "Not ready: shutting down"
+    for one in now["exchanges"]:
+        is_alone = len(now["exchanges"]) == 1
+        # 1. What makes it not ready, except a key, which has a notice of its own.
+        for reason in one["not_ready"]:
+            if not reason.startswith("the key "):
+                yield BAD, f"Not ready: {reason}" if is_alone else f"{one['name']} is not ready: {reason}"
+        # 2. An exchange that fails. The gateway keeps trying, unless something of its own stops it.
+        if failing := one["failing"]:
+            since = _moment(now, failing["since_ms"])
+            attempts = f"{_count(failing['attempts'], 'attempt')}, the last with {failing['kind']}"
+            is_stopped = one["not_ready"] or now["not_ready"] or now["halts"]
+            goes_on = "" if is_stopped else "Requests are still accepted, and sent."
+            text = " ".join(filter(None, (failing["cause"], failing["advice"], goes_on)))
+            who = "The exchange" if is_alone else f"The exchange {one['name']}"
+            yield BAD, f"{who} has been failing since {since}: {attempts}. {text}"
+        # 3. A clock that cannot be read, if that is all.
+        elif (trouble := one["clock"]["trouble"]) and not any(
+            reason.startswith("clock ") for reason in one["not_ready"]
+        ):
+            age_s = one["clock"]["age_s"]
+            signed = f" Requests are signed by the last reading, which is {span(age_s)} old." if age_s else ""
+            whose = "The exchange's time" if is_alone else f"The time of {one['name']}"
+            yield WARN, f"{whose} cannot be read: {trouble}.{signed}"
 
 
 def _what_is_stopped(now: Figures) -> Iterator[Notice]:
@@ -98,7 +108,8 @@ def _what_is_stopped(now: Figures) -> Iterator[Notice]:
         resume = f"Reads and cancels pass. Resume with: `{halt['resume']}`"
         yield BAD, f"Orders are halted for {halt['words']} {since}. {resume}{reason}"
     for key in now["keys"]:
-        name, sharing = f"Key {key['alias']}", key["sharing"]
+        alias, sharing = _alias(now, key), key["sharing"]
+        name = f"Key {alias}"
         if key["disabled"]:
             yield BAD, f"{name} is disabled: {key['disabled']}. The gateway tries it again by itself."
         if key["trouble"]:
@@ -106,14 +117,15 @@ def _what_is_stopped(now: Figures) -> Iterator[Notice]:
         if sharing and sharing["degraded"]:
             share = f"a cautious share of it (1 of {_count(sharing['replicas'], 'gateway')})"
             use = f"Until it is again, this gateway uses {share}."
-            yield BAD, f"The limit of key {key['alias']} is not shared: {sharing['degraded']}. {use}"
+            yield BAD, f"The limit of key {alias} is not shared: {sharing['degraded']}. {use}"
         left_s = math.inf if key["expires_at"] is None else key["expires_at"] - now["at_ms"] / 1000
         if left_s < _SOON_S:
             end = f"expires in {span(left_s)}" if left_s > 0 else "has expired"
             yield BAD, f"{name} {end}: make a new one in the app."
     for one in now["refusals"]:
         if one["is_grave"]:
-            yield WARN, f"{one['words']}, since {_moment(now, one['first_ms'])}. {one['advice']}"
+            what = f"{_prefix(now, one['exchange'])}{one['words']}"
+            yield WARN, f"{what}, since {_moment(now, one['first_ms'])}. {one['advice']}"
 
 
 def _what_the_journal_says(journal: Figures) -> Iterator[Notice]:
@@ -139,16 +151,17 @@ class Tile(NamedTuple):
     mood: str = ""
 
 
-def _tiles(now: Figures) -> Iterator[Tile]:
-    keys, clock, in_doubt = now["keys"], now["clock"], now["journal"]["in_doubt"]
+def _limit_tiles(now: Figures) -> Iterator[Tile]:
+    """Yield the fullest limit of the keys, and when to expect the next 429."""
+    keys = now["keys"]
     fullest = max(keys, key=lambda key: -1.0 if (limit := _fullest(key)) is None else limit["used_ratio"])
     limit, is_one_of_many = _fullest(fullest), len(keys) > 1
     # 1. The fullest limit; while none is known, what is sent.
     if limit is None:
-        name = f"Sent with {fullest['alias']}" if is_one_of_many else "Sent"
+        name = f"Sent with {_alias(now, fullest)}" if is_one_of_many else "Sent"
         yield Tile(name, number(fullest["sent_per_s"], 1), "/s", "to the exchange")
     else:
-        name = f"Limit of {fullest['alias']}" if is_one_of_many else "Limit used"
+        name = f"Limit of {_alias(now, fullest)}" if is_one_of_many else "Limit used"
         more = f"{number(fullest['used'])} of {number(limit['n'])} per {_window(limit['window_s'])}"
         mood = WARN if limit["used_ratio"] >= ALMOST_FULL else ""
         yield Tile(name, percent(limit["used_ratio"]), "", more, mood)
@@ -160,19 +173,83 @@ def _tiles(now: Figures) -> Iterator[Tile]:
         yield Tile("Next 429", coming["short"], "", "at this pace", WARN)
     else:
         yield Tile("Next 429", coming["short"], "", coming["words"].removeprefix(f"{coming['short']}: "))
-    # 3. The rest.
-    waiting = sum(sum(key["waiting"].values()) for key in keys)
+
+
+def _other_tiles(now: Figures) -> Iterator[Tile]:
+    """Yield the figures of the whole gateway; of several exchanges, how many are ready, and no clock."""
+    exchanges, in_doubt = now["exchanges"], now["journal"]["in_doubt"]
+    waiting = sum(sum(key["waiting"].values()) for key in now["keys"])
     under_way = f"of {_count(now['inflight'], 'request')} under way"
     yield Tile("Waiting", number(waiting), "", under_way, WARN if waiting else "")
-    so_far = f"{number(now['requests'])} in {span(now['uptime_s'])}"
-    yield Tile("Requests", number(now["requests_per_s"], 1), "/s", so_far)
-    if clock["offset_s"] is None:
-        yield Tile("Clock", _DASH, "", "not synced yet", BAD)
+    yield _requests(now, now["uptime_s"])
+    if len(exchanges) == 1:
+        yield _clock(now["clock"])
     else:
-        more = f"± {ms(clock['error_s'] * 1000)}, {span(clock['age_s'])} old"
-        mood = WARN if clock["trouble"] else ""
-        yield Tile("Clock", signed_ms(clock["offset_s"] * 1000), "", more, mood)
-    yield Tile("In doubt", number(in_doubt), "", *(("look them up", BAD) if in_doubt else ("no order",)))
+        ready = sum(not one["not_ready"] for one in exchanges)
+        mood = BAD if ready < len(exchanges) else ""
+        yield Tile("Exchanges", number(ready), "", f"of {number(len(exchanges))} ready", mood)
+    yield _in_doubt(in_doubt)
+
+
+def _requests(of: Figures, uptime_s: float) -> Tile:
+    so_far = f"{number(of['requests'])} in {span(uptime_s)}"
+    return Tile("Requests", number(of["requests_per_s"], 1), "/s", so_far)
+
+
+def _clock(clock: Figures) -> Tile:
+    if clock["offset_s"] is None:
+        return Tile("Clock", _DASH, "", "not synced yet", BAD)
+    more = f"± {ms(clock['error_s'] * 1000)}, {span(clock['age_s'])} old"
+    return Tile("Clock", signed_ms(clock["offset_s"] * 1000), "", more, WARN if clock["trouble"] else "")
+
+
+def _in_doubt(count: int) -> Tile:
+    return Tile("In doubt", number(count), "", *(("look them up", BAD) if count else ("no order",)))
+
+
+# Exchanges.
+
+
+def _exchange(now: Figures, one: Figures) -> dict[str, Any]:
+    """Return an exchange at a glance, in words, and the tiles that show it in full."""
+    keys = [key for key in now["keys"] if key["exchange"] == one["name"]]
+    clock, ratio, limited = one["clock"], one["used_ratio"], one["limited"]
+    waiting = Tile("Waiting", number(one["waiting"]), "", "for their turn", WARN if one["waiting"] else "")
+    tiles = (
+        *_limit_tiles({"exchanges": [one], "keys": keys}),
+        waiting,
+        _requests(one, now["uptime_s"]),
+        _clock(clock),
+        _in_doubt(now["journal"]["by_exchange"].get(one["name"], 0)),
+    )
+    is_known = clock["offset_s"] is not None
+    return {
+        "mood": _MOODS.get(one["state"], BAD),
+        "used": _DASH if ratio is None else percent(ratio),
+        "used_mood": WARN if one["pause_s"] or (ratio or 0.0) >= ALMOST_FULL else "",
+        "pause": f"paused, {span(math.ceil(one['pause_s']))} left" if one["pause_s"] else "",
+        "waiting": number(one["waiting"]),
+        "sent": f"{number(one['sent_per_s'], 1)} /s",
+        "limited": f"{number(limited)}, last {_ago(now, one['limited_ms'])}" if limited else "none",
+        "clock": f"{signed_ms(clock['offset_s'] * 1000)} ± {ms(clock['error_s'] * 1000)}"
+        if is_known
+        else _DASH,
+        "tiles": [tile._asdict() for tile in tiles],
+    }
+
+
+def _alias(now: Figures, key: Figures) -> str:
+    """Return a key's name; of several exchanges, with that where it is valid."""
+    return f"{key['alias']}{_at(now, key['exchange'])}"
+
+
+def _at(now: Figures, exchange: str) -> str:
+    """Return " at perp" where there are several exchanges, else ""."""
+    return f" at {exchange}" if exchange and len(now["exchanges"]) > 1 else ""
+
+
+def _prefix(now: Figures, exchange: str) -> str:
+    return f"{exchange}: " if _at(now, exchange) else ""
 
 
 def _fullest(key: Figures) -> Figures | None:
@@ -183,7 +260,7 @@ def _fullest(key: Figures) -> Figures | None:
 # Keys.
 
 
-def _key(key: Figures) -> dict[str, Any]:
+def _key(now: Figures, key: Figures) -> dict[str, Any]:
     """Return what holds a key now, and what is known of it; `uses` are its limits, with height and use."""
     state = ""
     if key["pause_s"] > 0:
@@ -207,7 +284,12 @@ def _key(key: Figures) -> dict[str, Any]:
         {"ratio": one["used_ratio"], "text": f"{percent(one['used_ratio'])} of {one['words'].split('; ')[0]}"}
         for one in key["limits"]
     ]
-    return {"state": state, "about": "; ".join(filter(None, about)), "uses": uses}
+    return {
+        "name": f"Key {_alias(now, key)}",
+        "state": state,
+        "about": "; ".join(filter(None, about)),
+        "uses": uses,
+    }
 
 
 # What went wrong.
@@ -217,7 +299,7 @@ def _errors(now: Figures) -> Iterator[dict[str, Any]]:
     for error in now["errors"]:
         key = f"key {error['key']}" if error["key"] else ""
         last_by = f"last by {error['bot']}" if error["bot"] else ""
-        who = ", ".join(filter(None, (key, last_by)))
+        who = ", ".join(filter(None, (f"{key}{_at(now, error['exchange'])}".strip(), last_by)))
         yield _line(now, error, who, f"{number(error['count'])}{_TIMES}")
 
 
@@ -225,17 +307,19 @@ def _refusals(now: Figures) -> Iterator[dict[str, Any]]:
     for one in now["refusals"]:
         is_stranger, refused = one["bot"] == STRANGER, number(one["refused"])
         times = f"{refused}{_TIMES}" if is_stranger else f"{refused} of {number(one['asked'])}"
-        who = f"refused by the gateway: {one['bot']}, {one['lane'] + 's' if one['lane'] else 'any request'}"
+        what = f"{one['lane']}s" if one["lane"] else "any request"
+        who = f"refused by the gateway: {one['bot']}{_at(now, one['exchange'])}, {what}"
         client = client_words(one["client"], one["user_agent"])
         yield _line(now, one, f"{who}; the last: {client}" if client else who, times)
 
 
 def _line(now: Figures, one: Figures, who: str, times: str) -> dict[str, Any]:
     """Return a line; `text` is what to do, or since when it is over. `kind` is null for a refusal."""
-    over_ms, evidence = one["over_since_ms"], one.get("evidence")
+    over_ms, evidence, kind = one["over_since_ms"], one.get("evidence"), one.get("kind")
     return {
-        "kind": one.get("kind"),
-        "what": one.get("kind") or one["reason"],
+        "kind": kind,
+        "anchor": f"{one['exchange']}/{kind}" if kind and _at(now, one["exchange"]) else kind,
+        "what": kind or one["reason"],
         "who": who,
         "times": times,
         "last_ms": one["last_ms"],

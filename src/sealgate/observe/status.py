@@ -1,7 +1,7 @@
 """The gateway's state at one moment, as metrics, readiness, live page and `sealgate top` read it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ _FULL = 0.999
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """One key: what is left of its pause, how many wait by lane and by bot, and what is known of its limits.
+    """One key at one exchange: its pause, how many wait by lane and by bot, and what is known of its limits.
 
     `at_a_time` is the most requests that may be under way, None where no such limit was met. `spent_s` is
     for how long nothing is left of the limit, as the exchange said. `trouble` is what is wrong with a key in
@@ -31,6 +31,7 @@ class KeyStatus:
     """
 
     alias: str
+    exchange: str
     pause_s: float
     waiting: dict[str, int]
     waiting_by_bot: dict[str, int]
@@ -46,9 +47,13 @@ class KeyStatus:
 
 
 def key_status(
-    alias: str, pacer: PacerStatus, health: BreakerState | None = None, record: KeyRecord | None = None
+    alias: str,
+    exchange: str,
+    pacer: PacerStatus,
+    health: BreakerState | None = None,
+    record: KeyRecord | None = None,
 ) -> KeyStatus:
-    """Return the state of a key, with its waiting requests counted by lane and by bot."""
+    """Return the state of a key at an exchange, with its waiting requests counted by lane and by bot."""
     by_lane, by_bot = _NOBODY_WAITS.copy(), dict[str, int]()
     for (lane, bot), count in pacer.waiting.items():
         by_lane[lane.value] += count
@@ -56,6 +61,7 @@ def key_status(
     fault, trouble = (health.fault, health.trouble) if health else (None, None)
     return KeyStatus(
         alias,
+        exchange,
         pacer.pause_s,
         by_lane,
         by_bot,
@@ -139,8 +145,26 @@ def policy_status(exchange: str, guards: Mapping[str, Guard]) -> tuple[PolicySta
 
 
 @dataclass(frozen=True, slots=True)
+class ExchangeStatus:
+    """One exchange, with the keys that are valid there.
+
+    `urls` are where bots reach it. `not_ready` is empty if its requests can be signed, else the reasons in
+    words.
+    """
+
+    name: str
+    venue: str
+    base_url: str
+    urls: tuple[str, ...]
+    not_ready: tuple[str, ...]
+    clock: ClockStatus
+    keys: tuple[KeyStatus, ...]
+    policies: tuple[PolicyStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
+    """Everything at once; there is at least one exchange.
 
     `reloads` counts them by how they ended, `callback_errors` the exceptions that nobody awaited.
     `addresses` is where it is set to listen: setting -> address, "" where it is off. A command recognises its
@@ -148,21 +172,63 @@ class Status:
     """
 
     version: str
-    base_url: str
     uptime_s: float
-    not_ready: tuple[str, ...]
     is_draining: bool
     inflight: int
     connections: int
-    clock: ClockStatus
-    keys: tuple[KeyStatus, ...]
+    exchanges: tuple[ExchangeStatus, ...]
     journal: JournalStatus
     halts: tuple[HaltStatus, ...] = ()
     reloads: Mapping[str, int] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0
-    policies: tuple[PolicyStatus, ...] = ()
     tls_cert_expires_at: float | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The addresses of all exchanges."""
+        return " ".join(one.base_url for one in self.exchanges)
+
+    @property
+    def not_ready(self) -> tuple[str, ...]:
+        """Why no request can pass, in words; empty while one exchange is ready."""
+        if self.is_draining:
+            return ("shutting down",)
+        reasons = []
+        if self.journal.is_refusing:
+            reasons.append(f"the journal cannot be written: {self.journal.trouble}")
+        if all(one.not_ready for one in self.exchanges):
+            reasons += [f"{self.prefix(one)}{reason}" for one in self.exchanges for reason in one.not_ready]
+        return tuple(reasons)
+
+    @property
+    def clock(self) -> ClockStatus:
+        """The clock of the exchange; of several, the least certain one."""
+        clocks = [one.clock for one in self.exchanges]
+        return max(clocks, key=lambda one: (one.error_s is None, one.trouble is not None, one.error_s or 0.0))
+
+    @property
+    def keys(self) -> tuple[KeyStatus, ...]:
+        """The keys at all exchanges."""
+        return tuple(key for one in self.exchanges for key in one.keys)
+
+    @property
+    def policies(self) -> tuple[PolicyStatus, ...]:
+        """The policies at all exchanges."""
+        return tuple(policy for one in self.exchanges for policy in one.policies)
+
+    def prefix(self, exchange: ExchangeStatus) -> str:
+        """Return what to put before words about an exchange: its name, unless it is the only one."""
+        return f"{exchange.name}: " if len(self.exchanges) > 1 else ""
+
+    def exchange(self, name: str) -> ExchangeStatus | None:
+        """Return an exchange by its name."""
+        return next((one for one in self.exchanges if one.name == name), None)
+
+    def about(self, exchange: ExchangeStatus) -> "Status":
+        """Return the status as far as it is about one exchange."""
+        halts = tuple(halt for halt in self.halts if halt.exchange in (None, exchange.name))
+        return replace(self, exchanges=(exchange,), halts=halts)
 
 
 def notes(status: Status) -> Iterator[str]:
@@ -174,11 +240,14 @@ def notes(status: Status) -> Iterator[str]:
     """
     if status.halts:
         yield "orders are halted"
-    if status.clock.trouble is not None:
-        yield f"clock: {status.clock.trouble}"
-    for key in status.keys:
-        if key.trouble is not None:
-            yield f"the key {key.alias}: {key.trouble}"
+    for one in status.exchanges:
+        if one.not_ready:
+            yield f"{one.name} is not ready: {'; '.join(one.not_ready)}"
+        elif one.clock.trouble is not None:
+            yield f"{status.prefix(one)}clock: {one.clock.trouble}"
+        for key in one.keys:
+            if key.trouble is not None:
+                yield f"{status.prefix(one)}the key {key.alias}: {key.trouble}"
 
 
 class State(StrEnum):
@@ -187,6 +256,7 @@ class State(StrEnum):
     SHUTTING_DOWN = "shutting down"
     KEY_REFUSED = "key refused"
     NOT_READY = "not ready"
+    AN_EXCHANGE_NOT_READY = "an exchange not ready"
     HALTED = "halted"
     SIGNATURES_REFUSED = "signatures refused"
     EXCHANGE_FAILING = "exchange failing"
@@ -201,19 +271,20 @@ class State(StrEnum):
 def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
     """Return the gravest state of all that hold.
 
-    `is_failing`: the exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
+    `is_failing`: an exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
     """
-    keys = status.keys
+    keys, exchanges = status.keys, status.exchanges
     holds = {
         State.SHUTTING_DOWN: status.is_draining,
         State.KEY_REFUSED: all(key.disabled for key in keys),
         State.NOT_READY: bool(status.not_ready),
+        State.AN_EXCHANGE_NOT_READY: any(one.not_ready for one in exchanges),
         State.HALTED: bool(status.halts),
         State.SIGNATURES_REFUSED: any(key.trouble for key in keys),
         State.EXCHANGE_FAILING: is_failing,
         State.JOURNAL_FAILING: bool(status.journal.trouble),
         State.A_KEY_REFUSED: any(key.disabled for key in keys),
-        State.CLOCK_NOT_READ: bool(status.clock.trouble),
+        State.CLOCK_NOT_READ: any(one.clock.trouble for one in exchanges),
         State.REFUSING: is_refusing,
         State.PAUSED: any(key.pause_s > 0 for key in keys),
         State.READY: True,

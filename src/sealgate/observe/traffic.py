@@ -16,8 +16,9 @@ from sealgate.venues.routes import Lane
 _FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
 _SLOW = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
-# Bot, key, route, method, status, conclusion, lane: a key or lane is None if a request was refused before it.
-Kind = tuple[str, str | None, str, str, int, Conclusion, Lane | None]
+# Exchange, bot, key, route, method, status, conclusion, lane: a key or lane is None if a request was refused
+# before it, an exchange "".
+Kind = tuple[str, str, str | None, str, str, int, Conclusion, Lane | None]
 
 
 class Durations:
@@ -45,12 +46,18 @@ class Durations:
 
 
 class Tally:
-    """Requests of one kind: their number, and how often they were sent. `queued` is that of key and lane."""
+    """Requests of one kind: their number, and how often they were sent.
 
-    __slots__ = ("queued", "requests", "sent")
+    The durations are also those of other kinds: `added` and `upstream` of all at the exchange, `queued` of
+    all with its key and lane.
+    """
 
-    def __init__(self, queued: Durations | None) -> None:
+    __slots__ = ("added", "queued", "requests", "sent", "upstream")
+
+    def __init__(self, added: Durations, upstream: Durations, queued: Durations | None) -> None:
         self.requests = self.sent = 0
+        self.added = added
+        self.upstream = upstream
         self.queued = queued
 
 
@@ -59,37 +66,61 @@ class TrafficTotals:
 
     def __init__(self) -> None:
         self._tallies: dict[Kind, Tally] = {}
-        self._queued: dict[tuple[str, Lane], Durations] = {}
-        self.added = Durations(_FAST)
-        self.upstream = Durations(_SLOW)
+        self._queued: dict[tuple[str, str, Lane], Durations] = {}
+        self._added: dict[str, Durations] = {}
+        self._upstream: dict[str, Durations] = {}
 
     def take(self, outcomes: Sequence[Outcome]) -> None:
         """Add requests; those of strangers are left out."""
         for one in outcomes:
             if one.bot is None:
                 continue
-            kind = (one.bot, one.key, one.route, one.method, one.status, one.conclusion, one.lane)
+            kind = (
+                one.exchange,
+                one.bot,
+                one.key,
+                one.route,
+                one.method,
+                one.status,
+                one.conclusion,
+                one.lane,
+            )
             tally = self._tallies.get(kind)
             if tally is None:
-                tally = self._tallies[kind] = Tally(self._queue(one))
+                tally = self._tallies[kind] = self._tally(one)
             tally.requests += 1
-            self.added.add(one.added_s)
+            tally.added.add(one.added_s)
             if tally.queued is not None:
                 tally.queued.add(one.queue_s)
             if one.attempts:
                 tally.sent += one.attempts
-                self.upstream.add(one.upstream_s)
+                tally.upstream.add(one.upstream_s)
 
-    def _queue(self, one: Outcome) -> Durations | None:
-        """Return the waits of a request's key and lane, None for one that was refused before its lane."""
-        if one.lane is None:
-            return None
-        return self._queued.setdefault((one.key or "", one.lane), Durations(_SLOW))
+    def _tally(self, one: Outcome) -> Tally:
+        """Return an empty tally for a request's kind; one that was refused before its lane waited nowhere."""
+        self.begin(one.exchange)
+        queued = None
+        if one.lane is not None:
+            queued = self._queued.setdefault((one.exchange, one.key or "", one.lane), Durations(_SLOW))
+        return Tally(self._added[one.exchange], self._upstream[one.exchange], queued)
+
+    def begin(self, exchange: str) -> None:
+        """Count the durations at an exchange from zero on, even before its first request."""
+        self._added.setdefault(exchange, Durations(_FAST))
+        self._upstream.setdefault(exchange, Durations(_SLOW))
 
     def tallies(self) -> dict[Kind, Tally]:
         """Return the totals by kind."""
         return self._tallies.copy()
 
-    def queued(self) -> dict[tuple[str, Lane], Durations]:
-        """Return how long requests waited, by key and lane."""
+    def queued(self) -> dict[tuple[str, str, Lane], Durations]:
+        """Return how long requests waited, by exchange, key and lane."""
         return self._queued.copy()
+
+    def added(self) -> dict[str, Durations]:
+        """Return the gateway's own share of the requests' time, by exchange."""
+        return self._added.copy()
+
+    def upstream(self) -> dict[str, Durations]:
+        """Return how long requests waited for the exchange, by exchange."""
+        return self._upstream.copy()

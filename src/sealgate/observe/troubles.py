@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sealgate.config.names import STRANGER
 from sealgate.observe.evidence import Circumstances
+from sealgate.orders.outcome import Outcome
 from sealgate.venues.replies import Verdict, Whose
 from sealgate.venues.routes import Lane
 
@@ -14,7 +15,7 @@ _MANY = 3  # fewer say nothing about a bot
 
 @dataclass(slots=True)
 class Trouble:
-    """One kind of error of the exchange, met with one key. Times are readings of `System.now`.
+    """One kind of error of an exchange, met with one key. Times are readings of `System.now`.
 
     `bot`, `lane` and `verdict` are those of the latest error. `had_worked`: the exchange had accepted the key
     before it. `clock_error_s` and `step_s` are as in its `UpstreamError`: by the time that somebody looks,
@@ -22,6 +23,7 @@ class Trouble:
     None without one. `unlogged` counts the errors since the latest log line, of `logged_at`.
     """
 
+    exchange: str
     key: str
     verdict: Verdict
     bot: str
@@ -63,27 +65,30 @@ class Trouble:
         is_proof = self.verdict.whose is Whose.SETUP
         return self.worked_at if is_proof or now - self.last_at >= QUIET_S else None
 
-    def is_settled_by(self, key: str, lane: Lane | None, bot: str | None) -> bool:
-        """Return whether an accepted request of that key, lane and bot shows that this no longer stops it.
+    def is_settled_by(self, outcome: Outcome) -> bool:
+        """Return whether an accepted request shows that this no longer stops what is like it.
 
-        Where the cause was what a bot asked for, only the same bot shows that.
+        It must be of the same exchange, key and lane and, where the cause was what a bot asked for, of the
+        same bot.
         """
-        is_alike = (key, lane) == (self.key, self.lane)
-        return is_alike and (self.verdict.whose is not Whose.BOT or bot == self.bot)
+        is_alike = (outcome.exchange, outcome.key or "", outcome.lane) == (self.exchange, self.key, self.lane)
+        return is_alike and (self.verdict.whose is not Whose.BOT or outcome.bot == self.bot)
 
 
 @dataclass(slots=True)
 class RefusalCount:
-    """Requests of one bot and lane that the gateway itself refused for one reason.
+    """Requests of one bot and lane to one exchange that the gateway itself refused for one reason.
 
     It counts from the first refusal until it is over: until a minute passed without another one, and a
     request of the same bot and lane was not refused since. `lane` is None if requests were refused before
-    their route was known. `asked` counts the requests of that bot and lane since `first_at`, refused ones
-    too. Times are readings of `System.now`; `passed_at` is when the first request since `last_at` was not
-    refused, None without one. `client` and `user_agent` are those of the latest request, if a stranger's.
+    their route was known, `exchange` is "" if before their exchange was. `asked` counts the requests of that
+    bot, exchange and lane since `first_at`, refused ones too. Times are readings of `System.now`; `passed_at`
+    is when the first request since `last_at` was not refused, None without one. `client` and `user_agent` are
+    those of the latest request, if a stranger's.
     """
 
     bot: str
+    exchange: str
     lane: Lane | None
     reason: str
     first_at: float

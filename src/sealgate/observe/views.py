@@ -1,6 +1,7 @@
 """Routes for people: the live page, its files, its stream, and the page of errors."""
 
 import contextlib
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import PurePath
@@ -42,27 +43,33 @@ _PAGE = """<!doctype html>
 <main>
 <h1>Errors of the exchange</h1>
 <p><a href="./">Back to the live page</a></p>
-<div class="card wide"><table>
-<thead><tr><th>kind</th><th>status</th><th>its words</th><th>look at</th><th>what to do</th></tr></thead>
-<tbody>
 %s
-</tbody></table></div>
 </main>
 </html>
 """
+_TABLE = """<div class="card wide">%s<table>
+<thead><tr><th>kind</th><th>status</th><th>its words</th><th>look at</th><th>what to do</th></tr></thead>
+<tbody>
+%s
+</tbody></table></div>"""
 
 
-def errors_page(judge: Judge) -> str:
-    """Return the page that explains each kind of error."""
-    return _PAGE % "\n".join(_line(kind, row) for kind, row in judge.errors().items())
+def errors_page(judges: Mapping[str, Judge]) -> str:
+    """Return the page that explains each kind of error, at each exchange."""
+    tables = []
+    for exchange, judge in judges.items():
+        head, at = (f"<h2>{escape(exchange)}</h2>", f"{exchange}/") if len(judges) > 1 else ("", "")
+        lines = [_line(f"{at}{kind}", kind, row) for kind, row in judge.errors().items()]
+        tables.append(_TABLE % (head, "\n".join(lines)))
+    return _PAGE % "\n".join(tables)
 
 
-def _line(kind: str, row: ErrorRow) -> str:
+def _line(anchor: str, kind: str, row: ErrorRow) -> str:
     statuses = ", ".join(map(str, row.statuses)) or "-"
     words = " / ".join(row.words) or "-"
     cells = (statuses, words, row.verdict.whose.value, row.verdict.advice)
     rest = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-    return f'<tr id="{kind}"><td><code>{kind}</code></td>{rest}</tr>'
+    return f'<tr id="{escape(anchor)}"><td><code>{kind}</code></td>{rest}</tr>'
 
 
 def view_routes(live: Live) -> list[web.RouteDef]:
@@ -76,7 +83,7 @@ def view_routes(live: Live) -> list[web.RouteDef]:
         return web.Response(body=body, headers={"Content-Type": media_type})
 
     async def errors(_: web.Request) -> web.Response:
-        return web.Response(text=errors_page(live.judge()), content_type="text/html")
+        return web.Response(text=errors_page(live.judges()), content_type="text/html")
 
     async def requests(_: web.Request) -> web.Response:
         return web.json_response({"requests": live.requests()})

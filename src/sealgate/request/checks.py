@@ -63,4 +63,4 @@ def learn_prices(
         coding = answer.head.content_coding
         prices.learn((ticket.target.raw, body), shape, replied, coding, now=context.sent_at)
     for path in prices.new_faults():
-        log.warning("prices_not_read", path=path, fix=_FEWER_PRICES)
+        log.warning("prices_not_read", exchange=context.exchange, path=path, fix=_FEWER_PRICES)

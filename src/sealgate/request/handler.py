@@ -91,6 +91,7 @@ class Handler:
     def refuse_malformed(self, refusal: Refusal) -> bytes:
         """Return the reply to input that could not be parsed, and report it."""
         context = RequestContext(self._system.request_id(), self._system.now(), "other")
+        context.exchange = self.router.exchange
         context.refusal = refusal
         reply = problem(refusal, context.request_id, self._system.wall())
         context.end(reply.status, self._system.now())
@@ -120,7 +121,7 @@ class Handler:
             raise
         except Exception:
             with contextlib.suppress(Exception):  # the log may be what failed
-                log.exception("internal_error", request_id=context.request_id)
+                log.exception("internal_error", request_id=context.request_id, exchange=context.exchange)
             context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
         if delay_s:
             await self._system.sleep(delay_s)

@@ -44,8 +44,9 @@ class KeyCare:
     ) -> None:
         self._pipeline = pipeline
         self._key = key
-        self._alias = alias = key[1]
-        self._live_key = pipeline.backend.exchange.live_keys[alias]
+        exchange, self._alias = key
+        self._where = {"exchange": exchange, "key": self._alias}
+        self._live_key = pipeline.backend.exchange.live_keys[self._alias]
         self._untried = untried
         venue = pipeline.backend.config.venue
         self._signed_read, self._key_list = venue.signed_read, venue.key_list
@@ -71,7 +72,7 @@ class KeyCare:
             return
         if doubt is not None and not self._signed_read:  # the key stays in use, see keys/key_health.py
             cause = f"{doubt.value}; the venue's file names no read in reads.signed that could confirm it"
-            log.error("key_refused", key=self._alias, cause=cause, fix=fix_of(doubt, self._alias))
+            log.error("key_refused", **self._where, cause=cause, fix=fix_of(doubt, self._alias))
             return
         answer = await self._ask(self._signed_read)
         if answer is None:
@@ -79,12 +80,12 @@ class KeyCare:
         fault = key_fault(answer.verdict)
         if fault is not None and was_disabled:
             fix = fix_of(fault, self._alias)
-            log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
+            log.warning("key_still_disabled", **self._where, cause=fault.value, fix=fix)
         elif fault is None and (breaker.state.fault or breaker.state.doubt) is not None:
             self._log_unread(self._signed_read, answer)
         elif fault is None and doubt is not None:
             cause = f"in one reply, {doubt.value}; a later reply shows that the key is accepted"
-            log.warning("key_kept", key=self._alias, cause=cause)
+            log.warning("key_kept", **self._where, cause=cause)
 
     async def _try_new(self) -> None:
         """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
@@ -109,13 +110,13 @@ class KeyCare:
         try:
             answer = await self._answer(self._signed_read)
         except Refusal as refusal:
-            log.info("key_not_proven", key=self._alias, cause=refusal.detail)
+            log.info("key_not_proven", **self._where, cause=refusal.detail)
             return
         # A fault and a refused signature are logged by the breaker.
         if not is_mismatch(answer.verdict) and key_fault(answer.verdict) is None:
             is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
-            log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
+            log.info(event, **self._where, cause=f"a signed read was answered {answer.status}")
 
     async def _read_due(self) -> None:
         now = self._system.now()
@@ -136,19 +137,19 @@ class KeyCare:
         else:
             fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"
             cause = "the exchange's list does not have it"
-            log.warning("key_not_listed", key=self._alias, cause=cause, fix=fix)
+            log.warning("key_not_listed", **self._where, cause=cause, fix=fix)
 
     async def _ask(self, path: str) -> Answer | None:
         """Return a reply, None where there is none, which is logged."""
         try:
             return await self._answer(path)
         except Refusal as refusal:
-            log.warning("key_not_asked_about", key=self._alias, path=path, cause=refusal.detail)
+            log.warning("key_not_asked_about", **self._where, path=path, cause=refusal.detail)
             return None
 
     def _log_unread(self, path: str, answer: Answer) -> None:
         cause = f"the answer was {answer.status}"
-        log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
+        log.warning("key_not_asked_about", **self._where, path=path, cause=cause)
 
     async def _answer(self, path: str) -> Answer:
         asked_at = self._system.now()
@@ -162,4 +163,4 @@ class KeyCare:
         days = round(record.days_left(now), 1) if record.expires_at is not None else None
         event = _TROUBLES.get(record.state(now))
         if event is not None:
-            log.warning(event, key=self._alias, days=days, cause="the exchange's list says so", fix=RENEW)
+            log.warning(event, **self._where, days=days, cause="the exchange's list says so", fix=RENEW)

@@ -51,7 +51,8 @@ class Learner:
                 breaker = self._exchange.live_keys[ticket.key].breaker
                 breaker.observe(attempt.status, attempt.verdict, context.sent_at)
         except Exception:
-            log.exception("reply_not_learned_from", request_id=context.request_id)
+            told = {"request_id": context.request_id, "exchange": context.exchange}
+            log.exception("reply_not_learned_from", **told)
 
     def _learn_from_reply(
         self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float

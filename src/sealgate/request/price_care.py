@@ -26,6 +26,7 @@ class PriceCare:
         named = (policy.named_symbols for policy in policies if policy.value_rule is not None)
         self._reads = PriceReads(backend.config.venue.price_reads, frozenset().union(*named))
         self._system = system
+        self._exchange = backend.config.name
 
     async def run(self) -> None:
         """Look once a second."""
@@ -50,10 +51,15 @@ class PriceCare:
         try:
             answer = await ask(self._pipeline, alias, target, Lane.READ, self._system)
         except Refusal as refusal:
-            log.warning("prices_not_asked", path=path, cause=refusal.detail)
+            log.warning("prices_not_asked", exchange=self._exchange, path=path, cause=refusal.detail)
             return
         if route.prices is None or not answer.is_success:
-            log.warning("prices_not_asked", path=path, cause=f"the answer was {answer.status}")
+            log.warning(
+                "prices_not_asked",
+                exchange=self._exchange,
+                path=path,
+                cause=f"the answer was {answer.status}",
+            )
             return
         body = answer.body if answer.remainder is None else None
         self._prices.learn(
@@ -61,4 +67,4 @@ class PriceCare:
         )
         self._prices.read()
         for unread in self._prices.new_faults():
-            log.warning("prices_not_read", path=unread, fix=_FIX)
+            log.warning("prices_not_read", exchange=self._exchange, path=unread, fix=_FIX)

@@ -42,6 +42,11 @@ class Router:
         self._only = None if generation.config.exchanges else self._any
 
     @property
+    def exchange(self) -> str:
+        """The name of the exchange that every request is for, "" with [exchanges]."""
+        return "" if self._only is None else self._only.backend.config.name
+
+    @property
     def is_draining(self) -> bool:
         """Whether the gateway shuts down."""
         return self._any.is_draining

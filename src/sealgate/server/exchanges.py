@@ -52,7 +52,7 @@ class KeyMaker:
         if place not in self._marks:
             self._marks[place] = Stamps(), Nonces(config.venue.signing.nonce, self.system.unique, place)
         stamps, nonces = self._marks[place]
-        breaker = KeyBreaker(key.alias, self._stop, self.system)
+        breaker = KeyBreaker(config.name, key.alias, self._stop, self.system)
         serial = place if config.venue.signing.nonces_rise else ""
         return LiveKey(key, self._schedulers[counted], stamps, nonces, breaker, serial)
 
@@ -83,7 +83,7 @@ def build_exchange(
     ):
         clock, keeper = former.exchange.clock, former.exchange.clock_keeper
     else:
-        clock = KeptClock(needs, system)
+        clock = KeptClock(config.name, needs, system)
         keeper = ClockKeeper(source, clock, Upstream(at, upstream.closes), gates, system)
     return Exchange(upstream, clock, keeper, gates, live_keys)
 
@@ -92,12 +92,12 @@ def _scheduler(config: ExchangeConfig, parts: ExchangeParts, alias: str, system:
     """Make a key's scheduler, for this gateway alone or for a cluster."""
     settings, url = pacing_of(config), parts.redis
     if url is None:
-        return RateScheduler(Pacer(settings, system.chance), system)
+        return RateScheduler(Pacer(settings, system.chance), system, config.name)
     if not machine.has_redis():
         raise StartError(f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out")
     from sealgate.cluster.redis_group import shared_scheduler  # noqa: PLC0415 - redis is an extra
 
-    return shared_scheduler(alias, subject(config, alias), url, settings, system)
+    return shared_scheduler((config.name, alias), subject(config, alias), url, settings, system)
 
 
 def _open_scheduler(
@@ -117,7 +117,7 @@ def _open_scheduler(
         and former.config.venue.limits.scope is scope
     ):
         return former.exchange.gates.of_open
-    return RateScheduler(Pacer(pacing_of(config), system.chance), system)
+    return RateScheduler(Pacer(pacing_of(config), system.chance), system, config.name)
 
 
 def pacing_of(config: ExchangeConfig) -> PacerSettings:

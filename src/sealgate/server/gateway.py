@@ -18,11 +18,11 @@ from sealgate.http.server import Service
 from sealgate.machine.nearest import nearest
 from sealgate.machine.process import Memory, room_for_bots
 from sealgate.machine.system import System
-from sealgate.observe.status import KeyStatus, Status, halt_status, key_status, policy_status
+from sealgate.observe.status import ExchangeStatus, Status, halt_status, key_status, policy_status
 from sealgate.orders.halts import UNKNOWN, Origin, Scope
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import BotServer, peer_of
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend, Generation
 from sealgate.request.halting import Halted
 from sealgate.request.handler import Handler, Reader, Reporter
 from sealgate.server.opening import Listeners, exchange_addresses
@@ -79,52 +79,43 @@ class Gateway:
         """The configuration in use."""
         return self.generation.config
 
+    def unsigned_routes(self, exchange: str) -> frozenset[str]:
+        """Return the templates of an exchange's routes that are not signed; none for one that is gone."""
+        served = self.config.served.get(exchange)
+        return frozenset() if served is None else served.venue.unsigned_routes
+
     def status(self) -> Status:
         """Return the state of everything at this moment."""
         return Status(
             version=__version__,
-            base_url=self.config.exchange_urls,
             uptime_s=self.system.now() - self.started,
-            not_ready=self._not_ready(),
             is_draining=self.is_draining,
             inflight=self.handler.inflight,
             connections=len(self.server.connections),
-            clock=next(iter(self.generation.backends.values())).exchange.clock.status(),
+            exchanges=tuple(map(self._exchange_status, self.generation.backends.values())),
             journal=self.books.status,
-            keys=self._keys(),
             halts=halt_status(self.services.halting.halts),
             reloads=dict(self.reloader.results),
             addresses=addresses_of(self.config.listen, self.config.admin),
             callback_errors=self.services.background.callback_errors,
-            policies=tuple(
-                status
-                for name, backend in self.generation.backends.items()
-                for status in policy_status(name, backend.rules.guards)
-            ),
             tls_cert_expires_at=self.listeners.certificate_expires_at,
         )
 
-    def _keys(self) -> tuple[KeyStatus, ...]:
-        return tuple(
-            key_status(alias, live_key.scheduler.status(), live_key.breaker.state, live_key.breaker.record)
-            for backend in self.generation.backends.values()
-            for alias, live_key in backend.exchange.live_keys.items()
+    def _exchange_status(self, backend: Backend) -> ExchangeStatus:
+        config, exchange = backend.config, backend.exchange
+        return ExchangeStatus(
+            name=config.name,
+            venue=config.venue.name,
+            base_url=str(config.base_url),
+            urls=self.listeners.urls_of(config),
+            not_ready=_not_ready(exchange),
+            clock=exchange.clock.status(),
+            keys=tuple(
+                key_status(alias, config.name, key.scheduler.status(), key.breaker.state, key.breaker.record)
+                for alias, key in exchange.live_keys.items()
+            ),
+            policies=policy_status(config.name, backend.rules.guards),
         )
-
-    def _not_ready(self) -> tuple[str, ...]:
-        """Return why no request can pass. One exchange that is ready is enough."""
-        if self.is_draining:
-            return ("shutting down",)
-        reasons: list[str] = []
-        if (journal := self.books.status).is_refusing:
-            reasons.append(f"the journal cannot be written: {journal.trouble}")
-        each = [
-            (backend.config, _not_ready(backend.exchange)) for backend in self.generation.backends.values()
-        ]
-        if all(faults for _, faults in each):
-            for config, faults in each:
-                reasons += [f"{config.name}: {fault}" if config.at else fault for fault in faults]
-        return tuple(reasons)
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Stop the orders of a scope."""
@@ -140,14 +131,15 @@ class Gateway:
         )
         return replace(await self.services.halting.resume(scope, origin), keys=keys)
 
-    async def wait_until_ready(self, seconds: float) -> None:
-        """Wait until requests can be signed for every exchange.
+    async def wait_until_ready(self, seconds: float, exchange: str | None = None) -> None:
+        """Wait until requests can be signed for an exchange; without one, for every exchange.
 
         Raises Refusal `clock_unsynced` if that takes too long.
         """
         until = self.system.now() + seconds
-        for backend in self.generation.backends.values():
-            await backend.exchange.clock.wait_until_ready(until)
+        for name, backend in self.generation.backends.items():
+            if exchange in (None, name):
+                await backend.exchange.clock.wait_until_ready(until)
 
     async def drain(self) -> None:
         """Stop accepting connections, serve for the grace period, answer the requests in flight, close."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from sealgate.config import Address, Config, Listen
+from sealgate.config import Address, Config, ExchangeConfig, Listen
 from sealgate.machine.system import System
 from sealgate.request.bots import BotServer
 from sealgate.server.sockets import BACKLOG, bind, bind_unix
@@ -85,6 +85,17 @@ class Listeners:
     def exchange_urls(self) -> dict[str, str]:
         """Where bots reach an exchange that has an address of its own."""
         return {name: f"{self._scheme}://{one.bound.address}" for name, one in self._exchanges.items()}
+
+    def urls_of(self, exchange: ExchangeConfig) -> tuple[str, ...]:
+        """Return where bots reach an exchange, as text; its own address first."""
+        if not exchange.at:
+            return self.urls
+        urls = [self.exchange_urls[exchange.name]] if exchange.name in self.exchange_urls else []
+        if self.tcp:
+            urls.append(f"{self._scheme}://{self.tcp}/{exchange.name}")
+        if self.unix:
+            urls.append(f"unix:{self.unix}:/{exchange.name}")
+        return tuple(urls)
 
     @property
     def certificate_expires_at(self) -> float | None:

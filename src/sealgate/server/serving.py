@@ -81,9 +81,10 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
         # Not only once it can sign: an exchange that is away is no reason to start it again.
         manager.notify("READY=1")
         gateway.services.background.finish(manager.keep_up(lambda: _in_words(gateway), gateway.system))
-        ready = asyncio.create_task(_log_when_ready(gateway))
+        ready = [asyncio.create_task(_log_when_ready(gateway, name)) for name in config.served]
         await stop.wait()
-        ready.cancel()
+        for task in ready:
+            task.cancel()
         log.info("draining", inflight=gateway.handler.inflight)
         manager.notify("STOPPING=1")
         await gateway.drain()  # here, where the admin address still says so
@@ -91,22 +92,41 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
 
 
 def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> None:
-    """Say which exchange this is for, where bots connect and where the live page is."""
-    config, urls = gateway.config, gateway.listeners.urls
+    """Say which exchanges this is for, where bots connect and where the live page is."""
     page = None if admin is None else f"http://{admin}/"
-    if not (is_console(config.log.format) and stream.isatty()):
-        log.info(
-            "listening",
-            venue=venue_text(config.venue),
-            base_url=str(config.base_url),
-            bots=" ".join(urls),
-            admin=admin and f"http://{admin}",
-            page=page,
-        )
+    if is_console(gateway.config.log.format) and stream.isatty():
+        stream.write(_addresses_for_people(gateway, page))
         return
-    rows = {"bots": " ".join(urls), "live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
-    head = f"Sealgate {__version__} for {config.venue.title}, {config.base_url}"
-    stream.write("\n".join((head, *(f"  {name:<9}  {text}" for name, text in rows.items()), "", "")))
+    status, venues = gateway.status(), gateway.config.served
+    only = status.exchanges[0] if len(status.exchanges) == 1 else None
+    log.info(
+        "listening",
+        exchange=only and only.name,
+        venue=only and venue_text(venues[only.name].venue),
+        base_url=status.base_url,
+        bots=" ".join(gateway.listeners.urls),
+        admin=admin and f"http://{admin}",
+        page=page,
+    )
+    for one in () if only else status.exchanges:
+        venue, urls = venue_text(venues[one.name].venue), " ".join(one.urls)
+        log.info("serving", exchange=one.name, venue=venue, base_url=one.base_url, bots=urls)
+
+
+def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
+    """Return what a terminal shows first: of several exchanges, a row for each."""
+    served, rows = gateway.config.served, dict[str, str]()
+    what = f"{len(served)} exchanges"
+    if len(served) == 1:
+        (one,) = served.values()
+        what, rows["bots"] = f"{one.venue.title}, {one.base_url}", " ".join(gateway.listeners.urls)
+    else:
+        for name, one in served.items():
+            rows[name] = f"{' '.join(gateway.listeners.urls_of(one))}  ({one.venue.title}, {one.base_url})"
+    rows |= {"live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
+    width = max(map(len, rows))
+    lines = (f"  {name:<{width}}  {text}" for name, text in rows.items())
+    return "\n".join((f"Sealgate {__version__} for {what}", *lines, "", ""))
 
 
 def _in_words(gateway: Gateway) -> str:
@@ -141,17 +161,21 @@ def _freeze_memory() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
-async def _log_when_ready(gateway: Gateway) -> None:
-    if not await _is_ready_within(gateway, gateway.config.clock.grace):
-        log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
-        while not await _is_ready_within(gateway, _LOOK_AGAIN_S):
+async def _log_when_ready(gateway: Gateway, name: str) -> None:
+    """Log when an exchange's requests can be signed, and why not once its grace is over."""
+    if not await _is_ready_within(gateway, name, gateway.config.served[name].clock.grace):
+        exchange = gateway.status().exchange(name)
+        reasons = "; ".join(exchange.not_ready) if exchange else None
+        log.warning("not_ready", exchange=name, reasons=reasons, fix="it keeps trying")
+        while not await _is_ready_within(gateway, name, _LOOK_AGAIN_S):
             pass
-    log.info("ready")
+    if name in gateway.config.served:  # a reload may have removed it
+        log.info("ready", exchange=name)
 
 
-async def _is_ready_within(gateway: Gateway, seconds: float) -> bool:
+async def _is_ready_within(gateway: Gateway, name: str, seconds: float) -> bool:
     try:
-        await gateway.wait_until_ready(seconds)
+        await gateway.wait_until_ready(seconds, name)
     except Refusal:
         return False
     return True
@@ -175,8 +199,8 @@ async def running_with_admin(
             gateway.status,
             gateway.system,
             lambda: {name: bot.weight for name, bot in gateway.config.bots.items()},
-            lambda: gateway.config.venue.replies,
-            lambda: gateway.config.venue.unsigned_routes,
+            lambda: {name: one.venue.replies for name, one in gateway.config.served.items()},
+            gateway.unsigned_routes,
         )
         gateway.reporter.add(metrics)
         gateway.reporter.add(live)

@@ -17,20 +17,20 @@ export function wrong({ wrong: lines, policies, nothing_wrong: nothing }) {
   return [table(["last", "what", "times", "cause and advice"], lines.map(line)), ...byRule];
 }
 
-function line({ kind, what, who, times, last, cause, text, is_over: isOver }) {
+function line({ kind, anchor, what, who, times, last, cause, text, is_over: isOver }) {
   const name = el(kind ? "a" : "span", "", el("code", "", what));
-  if (kind) name.href = `errors#${kind}`;
+  if (kind) name.href = `errors#${anchor}`;
   const said = cause ? [el("span", "said", ...marked(cause)), " "] : [];
   const cells = [el("td", "dim", last), el("td", "", name, el("div", "dim", who)), el("td", "", times), el("td", "", ...said, ...marked(text))];
   return el("tr", isOver ? "over" : "", ...cells);
 }
 
-export function doubts({ doubts: all }, { doubts: text, orders }) {
+export function doubts({ doubts: all }, { doubts: text, orders }, isOneOfMany) {
   if (!text) return [];
   const rows = all.map((one, at) => {
     const order = el("td", "", el("code", "", `${one.method} ${one.target}`), el("div", "", orders[at]));
     const fence = one.fence_ms ? timeOf(one.fence_ms) : "not known";
-    return el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), order, labelled("sent", timeOf(one.sent_ms)), labelled("fence", fence));
+    return el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), ...(isOneOfMany ? [el("td", "", one.exchange)] : []), order, labelled("sent", timeOf(one.sent_ms)), labelled("fence", fence));
   });
-  return [el("p", "empty", ...marked(text)), ...(rows.length ? [table(["request", "bot", "order", "sent", "fence"], rows)] : [])];
+  return [el("p", "empty", ...marked(text)), ...(rows.length ? [table(["request", "bot", ...(isOneOfMany ? ["exchange"] : []), "order", "sent", "fence"], rows)] : [])];
 }

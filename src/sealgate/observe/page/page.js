@@ -1,11 +1,14 @@
 // The live page: it keeps five minutes of points and shows the newest picture, which `stream.js` brings.
 import { clockChart, latencyChart, limitChart } from "./charts.js";
+import { chosen, glance, title } from "./exchanges.js";
 import { doubts, notices, wrong } from "./lists.js";
 import { el, keyHead, keySide, tile } from "./parts.js";
 import { inspect } from "./requests.js";
 import { listen } from "./stream.js";
 
 const MOST_POINTS = 600;
+// A point of an exchange that was not there yet.
+const NOTHING = { keys: {}, limited: [], added: null, upstream: null, usual: null, offset: null, error: null };
 const IDLE = "Nothing was sent in the last five minutes.";
 const byId = (id) => document.getElementById(id);
 
@@ -14,14 +17,17 @@ const cards = new Map();
 const latency = latencyChart(byId("latency"));
 const clock = clockChart(byId("clock"));
 
-function card(alias) {
-  if (cards.has(alias)) return cards.get(alias);
+/** The card of a key, made once; a key may have the same name at two exchanges. */
+function card({ exchange, alias }) {
+  const id = `${exchange} ${alias}`;
+  if (cards.has(id)) return cards.get(id);
   const parts = { head: el("h2"), legend: el("div", "legend"), chart: el("div", "chart"), over: el("div", "over"), side: el("div", "side") };
   const left = el("div", "", parts.legend, parts.chart);
-  byId("keys").append(el("section", "card key", parts.head, left, parts.side));
-  cards.set(alias, { ...parts, show: limitChart(parts.chart, alias) });
+  const box = el("section", "card key", parts.head, left, parts.side);
+  byId("keys").append(box);
+  cards.set(id, { ...parts, box, show: limitChart(parts.chart, alias) });
   parts.chart.append(parts.over);
-  return cards.get(alias);
+  return cards.get(id);
 }
 
 /** What the lines are: without a known limit there is nothing to be used of it, but what is sent can be seen. */
@@ -35,20 +41,33 @@ function draw() {
   document.body.classList.toggle("stale", view.stream !== "live");
   chip();
   if (view.now === null || view.isFrozen) return;
-  const { now, points } = view;
-  byId("where").textContent = now.base_url;
-  byId("tiles").replaceChildren(...now.words.tiles.map(tile));
-  now.keys.forEach((key, at) => drawKey(key, now.words.keys[at], points));
-  latency(points);
-  clock(points);
+  const { now } = view;
+  byId("where").textContent = now.words.where;
+  drawExchange(now, chosen(now));
   byId("errors").replaceChildren(...wrong(now.words));
   byId("doubts-card").hidden = now.journal.in_doubt === 0;
-  byId("doubts").replaceChildren(...doubts(now.journal, now.words));
+  byId("doubts").replaceChildren(...doubts(now.journal, now.words, now.exchanges.length > 1));
   byId("foot").textContent = `${now.words.foot} Charts show the last five minutes.`;
 }
 
+/** Draw what is about one exchange; of several, all of them at a glance before it. */
+function drawExchange(now, one) {
+  const isOneOfMany = now.exchanges.length > 1;
+  byId("exchanges").hidden = byId("chosen").hidden = !isOneOfMany;
+  if (isOneOfMany) glance(byId("exchanges"), now);
+  byId("chosen").replaceChildren(...title(one));
+  const words = isOneOfMany ? now.words.exchanges[now.exchanges.indexOf(one)] : now.words;
+  byId("tiles").replaceChildren(...words.tiles.map(tile));
+  const points = view.points.map((point) => ({ ...NOTHING, t: point.t, ...point.exchanges[one.name] }));
+  for (const { box } of cards.values()) box.hidden = true;
+  now.keys.forEach((key, at) => key.exchange === one.name && drawKey(key, now.words.keys[at], points));
+  latency(points);
+  clock(points);
+}
+
 function drawKey(key, words, points) {
-  const { head, legend: lines, over, side, show } = card(key.alias);
+  const { box, head, legend: lines, over, side, show } = card(key);
+  box.hidden = false;
   const isLimited = key.limits.length > 0;
   head.replaceChildren(...keyHead(key.alias, words));
   side.replaceChildren(...keySide(key));
@@ -70,9 +89,10 @@ byId("freeze").addEventListener("click", ({ currentTarget: button }) => {
   button.textContent = view.isFrozen ? "Unfreeze" : "Freeze";
   draw();
 });
+addEventListener("hashchange", draw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 
-inspect(() => view.isFrozen);
+inspect(() => view.isFrozen, () => (view.now?.exchanges.length ?? 1) > 1);
 
 listen("events", {
   onHistory: ({ points, now }) => {

@@ -51,18 +51,30 @@ function bots(all) {
   return table(["bot", "sent/s", "traffic (mark: fair share)", "waits"], rows);
 }
 
+/** How full the fullest limit of an exchange is, as a bar and in words; null where no limit is known. */
+export function used(ratio, words, mood) {
+  const text = el("span", "", words);
+  return ratio === null ? text : el("div", `used ${mood}`, bar(Math.min(ratio, 1)), text);
+}
+
+/** A bar of a part of one. */
+function bar(part) {
+  const made = svg("svg", { viewBox: "0 0 100 14", preserveAspectRatio: "none", role: "img" });
+  made.append(
+    svg("rect", { class: "ground", y: 3, width: 100, height: 8 }),
+    svg("rect", { class: "part", y: 3, width: part * 100, height: 8 }),
+  );
+  return made;
+}
+
 /** A bar for what a bot spends, and a stroke where its weight would have it. */
 function share(bot) {
   const cell = el("td", "share");
-  const bar = svg("svg", { viewBox: "0 0 100 14", preserveAspectRatio: "none", role: "img" });
-  bar.append(
-    svg("rect", { class: "ground", y: 3, width: 100, height: 8 }),
-    svg("rect", { class: "part", y: 3, width: bot.share * 100, height: 8 }),
-    svg("line", { class: "due", x1: bot.due * 100, x2: bot.due * 100, y1: 0, y2: 14 }),
-  );
-  bar.setAttribute("aria-label", `${percent(bot.share)}, due ${percent(bot.due)}`);
+  const made = bar(bot.share);
+  made.append(svg("line", { class: "due", x1: bot.due * 100, x2: bot.due * 100, y1: 0, y2: 14 }));
+  made.setAttribute("aria-label", `${percent(bot.share)}, due ${percent(bot.due)}`);
   cell.title = `${percent(bot.share)} of what was sent; its weight gives it ${percent(bot.due)}`;
-  cell.append(bar);
+  cell.append(made);
   return cell;
 }
 

@@ -5,12 +5,13 @@ import { ms, number } from "./words.js";
 const EVERY_MS = 1000;
 // How long an answer may take; the next question waits for it.
 const PATIENCE_MS = 5000;
-const COLUMNS = ["time", "bot", "status", "outcome", "request", "wait", "attempts", "reason"];
+const COLUMNS = ["time", "bot", "exchange", "status", "outcome", "request", "wait", "attempts", "reason"];
 const byId = (id) => document.getElementById(id);
 
-/** Begin; `isFrozen` says whether the whole page stands still. */
-export function inspect(isFrozen) {
-  const [box, list, bot, outcome, hold] = ["inspector", "requests", "of-bot", "of-outcome", "hold"].map(byId);
+/** Begin; `isFrozen` says whether the whole page stands still, `hasSeveral` whether there are several exchanges. */
+export function inspect(isFrozen, hasSeveral) {
+  const [box, list, hold] = ["inspector", "requests", "hold"].map(byId);
+  const filters = Object.fromEntries(["exchange", "bot", "outcome"].map((name) => [name, byId(`of-${name}`)]));
   let all = [];
   let isAsking = false;
   const isPressed = () => hold.getAttribute("aria-pressed") === "true";
@@ -18,8 +19,10 @@ export function inspect(isFrozen) {
   const isHeld = () => isPressed() || isLookedAt() || isFrozen();
 
   function draw() {
-    const rows = all.filter((one) => [one.bot, ""].includes(bot.value) && [one.outcome, ""].includes(outcome.value));
-    list.replaceChildren(rows.length ? table(COLUMNS, rows.map(row)) : el("p", "empty", all.length ? "None of the latest requests matches." : "No bot has sent a request yet."));
+    const rows = all.filter((one) => Object.entries(filters).every(([name, { value }]) => [one[name], ""].includes(value)));
+    const columns = COLUMNS.filter((name) => name !== "exchange" || hasSeveral());
+    byId("exchange-filter").hidden = !hasSeveral();
+    list.replaceChildren(rows.length ? table(columns, rows.map((one) => row(one, hasSeveral()))) : el("p", "empty", all.length ? "None of the latest requests matches." : "No bot has sent a request yet."));
     say(rows.length);
   }
 
@@ -35,14 +38,12 @@ export function inspect(isFrozen) {
     isAsking = false;
     if (requests === null || isHeld()) return;
     all = requests;
-    const known = new Set([...bot.options].map((option) => option.value));
-    const names = new Set(all.map((one) => one.bot).filter((name) => !known.has(name)));
-    bot.append(...[...names].sort().map((name) => el("option", "", name)));
+    for (const name of ["exchange", "bot"]) offer(filters[name], all.map((one) => one[name]));
     draw();
   }
 
   const shown = () => list.querySelectorAll("tbody tr").length;
-  for (const filter of [bot, outcome]) filter.addEventListener("change", draw);
+  for (const filter of Object.values(filters)) filter.addEventListener("change", draw);
   for (const event of ["pointerenter", "pointerleave", "focus", "blur"]) list.addEventListener(event, () => setTimeout(() => say(shown())));
   hold.addEventListener("click", () => {
     hold.setAttribute("aria-pressed", String(!isPressed()));
@@ -51,6 +52,13 @@ export function inspect(isFrozen) {
   });
   box.addEventListener("toggle", ask);
   setInterval(ask, EVERY_MS);
+}
+
+/** Add the values to a filter that it does not offer yet. */
+function offer(filter, values) {
+  const known = new Set([...filter.options].map((option) => option.value));
+  const names = new Set(values.filter((value) => !known.has(value)));
+  filter.append(...[...names].sort().map((name) => el("option", "", name)));
 }
 
 /** The gateway's answer, or null without one: then the page says by itself that nobody answers. */
@@ -63,7 +71,7 @@ async function latest() {
   }
 }
 
-function row({ at_ms: at, bot, from, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
+function row({ at_ms: at, bot, from, exchange, status, outcome, method, route, id, wait_ms: wait, attempts, reason }, isOneOfMany) {
   const request = el("td", "request", el("code", "", `${method} ${route}`));
   request.title = id;
   return el(
@@ -71,6 +79,7 @@ function row({ at_ms: at, bot, from, status, outcome, method, route, id, wait_ms
     "",
     el("td", "dim", timeOf(at)),
     el("td", "", bot, ...(from ? [el("div", "dim client", from)] : [])),
+    ...(isOneOfMany ? [el("td", "", exchange)] : []),
     el("td", "number", status),
     el("td", outcome, outcome),
     request,
