@@ -6,9 +6,12 @@ from sealgate.config.addresses import Address, family_name, is_ip
 from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
 from sealgate.config.problems import Problem
 from sealgate.config.settings import Policy
-from sealgate.config.tree import Config
+from sealgate.config.tree import Config, ExchangeConfig
 from sealgate.machine.nearest import nearest
 from sealgate.venues.routes import RouteTable
+
+# The settings by which one address may be two exchanges.
+_WAY = {"prefix", "source", "proxy", "headers"}
 
 
 def inconsistencies(config: Config) -> list[Problem]:
@@ -26,7 +29,8 @@ def _exchanges_replace_the_one(config: Config) -> Iterator[Problem]:
     if config.exchanges:
         for name in sorted({"venue", "base_url"} & config.model_fields_set):
             if getattr(config, name) is not None:
-                text = f"cannot be combined with [exchanges]; write it in one of {_those(config.exchanges)}"
+                tables = " or ".join(f"[exchanges.{exchange}]" for exchange in config.exchanges)
+                text = f"cannot be combined with [exchanges]; write it below {tables}"
                 yield Problem((name,), text)
 
 
@@ -41,7 +45,8 @@ def _keys_know_their_exchanges(config: Config) -> Iterator[Problem]:
                     text = "has no effect, as there are no [exchanges.NAME]; leave it out"
                     yield Problem((*path, setting), text)
         elif not key.exchange and not key.exchanges:
-            text = f"names no exchange; add exchange, one of {', '.join(config.exchanges)}"
+            names = " or ".join(f'"{name}"' for name in config.exchanges)
+            text = f"names no exchange; write exchange = {names}"
             yield Problem((*path, "exchange"), text)
         else:
             for name in config.exchanges_of(alias):
@@ -51,11 +56,33 @@ def _keys_know_their_exchanges(config: Config) -> Iterator[Problem]:
 
 
 def _exchanges_have_keys(config: Config) -> Iterator[Problem]:
-    if config.exchanges and config.keys:
+    """Look at the exchanges once the keys are right: one that names none, or a wrong one, may be meant."""
+    if config.exchanges and config.keys and not any(_keys_know_their_exchanges(config)):
         for name, exchange in config.served.items():
             if not exchange.keys:
-                text = f'has no key; write exchange = "{name}" in one of [keys.NAME], or leave it out'
+                text = f'has no key; write exchange = "{name}" in one of [keys.NAME], or remove the exchange'
                 yield Problem(exchange.at, text)
+
+
+def _exchanges_are_different(config: Config) -> Iterator[Problem]:
+    """Want one table for one exchange: it counts what both send together.
+
+    Two of its products, or two addresses of this machine to start from, are two.
+    """
+    earlier: list[ExchangeConfig] = []
+    for exchange in config.served.values():
+        same = next((one for one in earlier if _is_same(one, exchange)), None)
+        if same is not None:
+            text = f"is the same as exchanges.{same.name}; remove one, and give its keys to the other"
+            yield Problem(exchange.at, text)
+        earlier.append(exchange)
+
+
+def _is_same(one: ExchangeConfig, other: ExchangeConfig) -> bool:
+    address, there = (Address(each.base_url.host, each.base_url.port) for each in (one, other))
+    paths = {(each.base_url.path, each.venue.name) for each in (one, other)}
+    ways = [each.upstream.model_dump(include=_WAY) for each in (one, other)]
+    return address.takes(there) and len(paths) == 1 and ways[0] == ways[1]
 
 
 def _prefix_comes_once(config: Config) -> Iterator[Problem]:
@@ -175,14 +202,15 @@ def _tls_is_whole(config: Config) -> Iterator[Problem]:
 
 
 def _listens_apart(config: Config) -> Iterator[Problem]:
-    taken: dict[Address, str] = {}
+    taken: dict[str, Address] = {}
     addresses = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp, **_own_listeners(config)}
     for setting, address in addresses.items():
-        if address is None or not address.port:
+        if address is None:
             continue
-        if taken.setdefault(address, setting) != setting:
-            text = f"is the address of {taken[address]}; choose another port"
-            yield Problem(tuple(setting.split(".")), text)
+        other = next((name for name, one in taken.items() if one.takes(address)), None)
+        if other is not None:
+            yield Problem(tuple(setting.split(".")), f"is the address of {other}; choose another port")
+        taken[setting] = address
 
 
 def _strangers_need_tokens(config: Config) -> Iterator[Problem]:
@@ -303,10 +331,6 @@ def _aliases(config: Config) -> str:
     return ", ".join(config.keys) or "those under [keys]"
 
 
-def _those(names: Iterable[str]) -> str:
-    return ", ".join(f"[exchanges.{name}]" for name in names)
-
-
 def _not_among(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the end of a sentence about a name that is none of the known ones."""
     names = list(known)
@@ -321,6 +345,7 @@ _CHECKS = (
     _exchanges_replace_the_one,
     _keys_know_their_exchanges,
     _exchanges_have_keys,
+    _exchanges_are_different,
     _keys_are_whole,
     _windows_are_as_the_exchange_has_them,
     _prefix_comes_once,

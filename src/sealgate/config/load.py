@@ -1,7 +1,7 @@
 """The way in: find the file, read the sources, validate the whole, and name every problem by its source."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -10,14 +10,15 @@ from pydantic import ValidationError
 
 from sealgate.config.consistency import inconsistencies
 from sealgate.config.listing import anchored
-from sealgate.config.names import dotted, variable
+from sealgate.config.names import SettingPath, dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
 from sealgate.config.settings import Admin, Listen
 from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
 from sealgate.config.tree import Config
 
-# What tells where the gateway is, and which.
-_TELLING = ("admin.unix", "venue", "base_url", "listen.tcp", "listen.unix", "admin.tcp")
+# What tells where the gateway is, and which; the second are also settings of each of several exchanges.
+_TELLING_PLACES = ("admin.unix", "listen.tcp", "listen.unix", "admin.tcp")
+_TELLING_EXCHANGES = ("venue", "base_url")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
 
 
@@ -151,15 +152,19 @@ def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGatewa
     if not any(layer.tree for layer in layers):
         return OwnGateway()
     # 3. One with a mistake: what matters is read as if nothing else were written.
-    written = {name: _written(name, layers) for name in _TELLING}
+    named = [table for layer in layers if isinstance(table := layer.tree.get("exchanges"), Mapping)]
+    exchanges = list(dict.fromkeys(name for table in named for name in table))
+    tables = [f"exchanges.{name}." for name in exchanges] or [""]
+    telling = [*_TELLING_PLACES, *(table + name for table in tables for name in _TELLING_EXCHANGES)]
+    written = {name: _written(name, layers) for name in telling}
     unix = written["admin.unix"]
     try:
         socket = Admin.model_validate({} if unix is None else {"unix": unix}).unix
     except ValidationError:
         raise trouble from None
-    any_key = {"any": {"api_key": "any", "secret": "env:ANY"}}  # there must be one
+    any_key = {"api_key": "any", "secret": "env:ANY", **({"exchanges": exchanges} if exchanges else {})}
     try:
-        tree = read_flags({**written, "keys": any_key}).tree
+        tree = read_flags({**written, "keys": {"any": any_key}}).tree
         return OwnGateway(socket, _identity(Config.of_trees([tree])), trouble)
     except ValidationError:
         return OwnGateway(socket, trouble=trouble)
@@ -207,10 +212,19 @@ def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
             is_set_there = source.depth(problem.path) > 0
             where = source.spell(problem.path) if is_set_there else dotted(problem.path)
             told.append((problem, where, source.name(problem.meant) if problem.meant else None))
-    lines = []
-    hinted = {meant for _, _, meant in told}
-    for problem, where, meant in told:
-        is_misspelt = not hinted.isdisjoint((dotted(problem.path), variable(problem.path)))
-        if not (problem.text.startswith(MISSING) and is_misspelt):  # which is told already
-            lines.append(f"{where}: {problem.text}" + (f"; did you mean {meant}?" if meant else ""))
-    return lines
+    hints = {meant for _, _, meant in told if meant}
+    hides_exchanges = any(problem.path == ("exchanges",) for problem, _, _ in told) or any(
+        hint.startswith((dotted(("exchanges",)), variable(("exchanges",)))) for hint in hints
+    )
+    return [
+        f"{where}: {problem.text}" + (f"; did you mean {meant}?" if meant else "")
+        for problem, where, meant in told
+        if not problem.text.startswith(MISSING)
+        or not (_is_hidden(problem.path, hints) or (problem.path == ("base_url",) and hides_exchanges))
+    ]
+
+
+def _is_hidden(missing: SettingPath, hints: Container[str]) -> bool:
+    """Whether a setting is missing because it is misspelt, or the venue is that would have an address."""
+    venue = [(*missing[:-1], "venue")] if missing[-1] == "base_url" else []
+    return any(dotted(path) in hints or variable(path) in hints for path in (missing, *venue))

@@ -85,7 +85,9 @@ def nearest_setting(path: SettingPath) -> SettingPath | None:
     close = nearest(name, [str(one[-1]) for one in named_alike if [*one[:-1]] == table])
     if close:
         return (*table, close)
-    elsewhere = (setting.path for setting in all_settings() if ANY not in setting.path)
+    # Another table of the same exchange is nearer than the common ones.
+    near = [setting.at(path[:2]) for setting in all_settings() if path[0] == setting.path[0] == "exchanges"]
+    elsewhere = (other for other in (*near, *(one.path for one in all_settings())) if ANY not in other)
     return next((other for other in elsewhere if other[-1] == name), None)
 
 
