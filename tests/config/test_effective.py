@@ -70,5 +70,67 @@ def test_a_table_in_one_variable_is_its_source(tmp_path: Path) -> None:
     assert found["routes[0].match"].source == "SEALGATE_ROUTES: [0].match"
 
 
+SEVERAL = """\
+limits.queue = 50
+[exchanges.spot]
+venue = "binance"
+[exchanges.mine]
+base_url = "http://127.0.0.1:9"
+limits.queue = 60
+[keys.main]
+api_key = "ak-0"
+secret = "env:S"
+exchanges = ["spot", "mine"]
+[keys.alt]
+api_key = "ak-1"
+secret = "env:S"
+exchange = "spot"
+[keys.own]
+api_key = "ak-2"
+secret = "env:S"
+exchange = "spot"
+recv_window_ms = 900
+[bots.grid]
+token = "env:T"
+key = "main"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "source"),
+    [
+        ("limits.queue", 50, "sealgate.toml"),
+        ("exchanges.spot.venue", "binance", "sealgate.toml"),
+        ("exchanges.spot.base_url", "https://api.binance.com", "venue binance"),
+        ("exchanges.spot.clock.path", "/api/v3/time", "venue binance"),
+        ("exchanges.spot.limits.queue", 50, "common table"),
+        ("exchanges.spot.limits.max_wait", 30.0, "default"),
+        ("exchanges.mine.venue", "service", "default"),
+        ("exchanges.mine.clock.path", "/v1/trade/time", "default"),
+        ("exchanges.mine.limits.queue", 60, "sealgate.toml"),
+        ("exchanges.mine.limits.redis", "redis://localhost", "SEALGATE_EXCHANGES__MINE__LIMITS__REDIS"),
+        ("keys.main.recv_window_ms", {"spot": 10_000, "mine": 5000}, "venue binance, default"),
+        ("keys.alt.recv_window_ms", 10_000, "venue binance"),
+        ("keys.own.recv_window_ms", 900, "sealgate.toml"),
+    ],
+)
+def test_each_of_several_exchanges_has_its_own(tmp_path: Path, name: str, value: object, source: str) -> None:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(SEVERAL)
+    environ = {"SEALGATE_EXCHANGES__MINE__LIMITS__REDIS": "redis://localhost"}
+    found = effective(load_with_sources(file, environ=environ))
+    [one] = [one for one in found if one.name == name]
+    assert (one.value, one.source.rpartition("/")[2]) == (value, source)
+
+
+def test_of_the_common_tables_only_what_is_set_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(SEVERAL)
+    names = [one.name for one in effective(load_with_sources(file, environ={}))]
+    common = ("venue", "base_url", "upstream.", "signing.", "clock.", "limits.", "routes")
+    assert [name for name in names if name.startswith(common)] == ["limits.queue"]
+    assert len(names) == len(set(names))
+
+
 def test_every_setting_says_what_it_is_for() -> None:
     assert [setting.name for setting in all_settings() if not setting.description.endswith(".")] == []

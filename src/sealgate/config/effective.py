@@ -14,8 +14,11 @@ from sealgate.config.load import Loaded
 from sealgate.config.names import SettingPath, dotted
 from sealgate.config.sources import DEFAULT
 from sealgate.config.values import Masked
-from sealgate.config.venues import settings_of
+from sealgate.config.venues import COMMON, settings_of
+from sealgate.venues.venue import Venue
 
+COMMON_TABLE = "common table"  # the source of what an exchange takes over
+_ONE_EXCHANGE = frozenset({"venue", "base_url", *COMMON})
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -29,13 +32,22 @@ class Effective:
 
 
 def effective(loaded: Loaded) -> list[Effective]:
-    """Return every setting, in the order of the model; those of one key, bot or route stay together."""
+    """Return every setting, in the order of the model; those of one key, bot or exchange stay together.
+
+    If there are [exchanges], each has all of its settings; of the common tables, only what is set is shown.
+    """
     found = []
     for setting in all_settings():
+        is_common = bool(loaded.config.exchanges) and setting.path[0] in _ONE_EXCHANGE
         for path, value in _values(loaded.config, setting.path, ()):
             row = path[:2] if ANY in setting.path else path[:1]
-            shown = _masked(setting, plain_value(value))
-            found.append((row, Effective(dotted(path), shown, _source(loaded, setting, path))))
+            source, shown = _written(loaded, path), _masked(setting, plain_value(value))
+            if source is None and is_common:
+                continue
+            if source is None and setting.name == "keys.*.recv_window_ms":
+                source, shown = _window(loaded, str(path[1]))
+            source = source or _inherited(loaded, setting, path)
+            found.append((row, Effective(dotted(path), shown, source)))
     rows = list(dict.fromkeys(row for row, _ in found))
     return [one for _, one in sorted(found, key=lambda pair: rows.index(pair[0]))]
 
@@ -53,16 +65,51 @@ def _values(node: Any, path: SettingPath, at: SettingPath) -> Iterator[tuple[Set
         yield from _values(value, tuple(below), (*at, name))
 
 
-def _source(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
+def _written(loaded: Loaded, path: SettingPath) -> str | None:
+    """Return the first source that sets a path, None if none does."""
     for layer in loaded.layers:
         if layer.depth(path) < len(path):
             continue
         if layer.variables is not None:
             return layer.name(path)
         return layer.origin.removesuffix(": ")
-    venue = loaded.config.venue
-    is_chosen = any(layer.depth(("venue",)) for layer in loaded.layers)
-    return f"venue {venue.name}" if is_chosen and setting.path in settings_of(venue) else DEFAULT
+    return None
+
+
+def _inherited(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
+    """Return where a setting is from that nobody wrote: a common table, the venue's file, or the default."""
+    # There are two cases: a setting of one exchange among several, and one of the only exchange.
+    if path[0] == "exchanges":
+        own_path, setting_path, venue = (
+            path[2:],
+            setting.path[2:],
+            loaded.config.exchanges[str(path[1])].venue,
+        )
+        if own_path[0] in COMMON and _written(loaded, own_path) is not None:
+            return COMMON_TABLE
+        at: SettingPath = path[:2]
+    else:
+        setting_path, venue, at = setting.path, loaded.config.venue, ()
+    is_by_venue = _is_chosen(loaded, at) and setting_path in settings_of(venue)
+    return _file_of(venue) if is_by_venue else DEFAULT
+
+
+def _is_chosen(loaded: Loaded, at: SettingPath) -> bool:
+    """Whether somebody has named the venue of the exchange whose settings stand there."""
+    return _written(loaded, (*at, "venue")) is not None
+
+
+def _file_of(venue: Venue) -> str:
+    return f"venue {venue.name}"
+
+
+def _window(loaded: Loaded, alias: str) -> tuple[str, object]:
+    """Return source and value of a key's window that nobody set: a table where its exchanges differ."""
+    places = [one for one in loaded.config.served.values() if alias in one.keys]
+    windows = {one.name: one.keys[alias].recv_window_ms for one in places}
+    sources = dict.fromkeys(_file_of(one.venue) if _is_chosen(loaded, one.at) else DEFAULT for one in places)
+    value = windows if len(set(windows.values())) > 1 else next(iter(windows.values()))
+    return ", ".join(sources), value
 
 
 def _masked(setting: Setting, value: object) -> object:
