@@ -75,6 +75,36 @@ def test_init_for_a_venue_names_what_its_keys_need(tmp_path: Path) -> None:
     assert "keys.main.api_key and keys.main.uid" in config("init", "--force", "--venue", "bitmart").stdout
 
 
+def test_init_for_several_venues(tmp_path: Path) -> None:
+    result = config("init", "--venue", "binance", "--venue", "okx", "--config", "both.toml")
+    assert result.stdout.splitlines() == [
+        "wrote both.toml; next:",
+        "- set keys.binance.api_key and keys.okx.api_key in it",
+        "- store the secrets in binance.secret and okx.secret (chmod 600)",
+        "- store the passphrase in okx.passphrase (chmod 600)",
+        "- make the bot's token: (umask 077; sealgate token new > grid.token)",
+        "- see what is missing: sealgate check --config both.toml",
+    ]
+    shown = config("show", "--config", "both.toml", "--json")
+    values = {one["name"]: one["value"] for one in json.loads(shown.stdout)["settings"]}
+    assert values["exchanges.okx.base_url"] == "https://www.okx.com"
+    assert values["bots.grid.keys"] == ["binance", "okx"]
+    twice = config("init", "--venue", "okx", "--venue", "okx", "--config", "twice.toml")
+    assert (twice.exit_code, (tmp_path / "twice.toml").exists()) == (2, False)
+    assert "--venue: okx is there twice" in twice.stderr
+
+
+def test_init_for_several_venues_of_which_one_has_a_long_name(tmp_path: Path) -> None:
+    name = "an-exchange-with-a-very-long-name-of-its-own"
+    text = venue_source(built_in_venue("okx")).replace('name = "okx"', f'name = "{name}"')
+    (tmp_path / "mine.toml").write_text(text)
+    assert config("init", "--venue", "./mine.toml", "--venue", "service").exit_code == 0
+    shown = config("show", "--json")
+    values = {one["name"]: one["value"] for one in json.loads(shown.stdout)["settings"]}
+    assert values[f"exchanges.{name[:32]}.venue"].endswith("mine.toml")
+    assert values[f"keys.{name[:32]}.exchange"] == name[:32]
+
+
 def test_init_for_an_unknown_venue_names_the_nearest(tmp_path: Path) -> None:
     result = config("init", "--venue", "okxx")
     assert (result.exit_code, result.stderr) == (

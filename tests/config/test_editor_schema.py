@@ -12,7 +12,8 @@ from rig.fences import fences
 from sealgate.config import ConfigError
 from sealgate.config.editor_schema import DRAFT, json_schema
 from sealgate.config.load import load_config
-from sealgate.config.starter import starter_text
+from sealgate.config.starter import starter_of_several, starter_text
+from sealgate.config.venues import built_in_venue
 
 SCHEMA = json_schema()
 VALIDATOR = jsonschema_rs.Draft4Validator(SCHEMA)
@@ -54,6 +55,10 @@ RIGHT = [
     *('upstream.proxy = "socks5://grid@[::1]:1080"', 'upstream.proxy_password = "file:p"'),
     *('limits.known = ["1200/60s", "20/s", " 5 / 100 ms "]', 'keys.a-b_1.api_key = "x"'),
     '[[routes]]\nmatch = "POST /v1/trade/{id}/query"\nlane = "read"',
+    *('exchanges.spot.venue = "binance"', 'exchanges.a-1_b.listen = "127.0.0.1:8801"'),
+    *('exchanges.spot.limits.known = ["5/s"]', 'keys.main.exchanges = ["spot", "perp"]'),
+    '[[exchanges.spot.routes]]\nmatch = "POST /x"\nlane = "read"',
+    starter_of_several({name: (built_in_venue(name), "") for name in ("okx", "bitmart")}),
 ]
 WRONG = [
     *('bse_url = "https://a.example"', 'listen.tcp = "8787"', "listen.tcp = 8787"),
@@ -68,6 +73,10 @@ WRONG = [
     *('cmd_env = ["*"]', 'cmd_env = ["A B"]', 'cmd_env = ["*_TOKEN"]', 'cmd_env = ["A=b"]'),
     *("bots.grid.weight = 0", 'bots.grid.token = "plain"'),
     *('[[routes]]\nlane = "read"', '[[routes]]\nmatch = "FETCH /v1/trade"\n'),
+    *('exchanges.Spot.venue = "binance"', "exchanges.spot.venue = 1", "exchanges.spot.limts.queue = 1"),
+    *("exchanges.spot.limits.queue = 0", 'exchanges.spot.listen = "8801"', "keys.main.exchanges = []"),
+    *('keys.main.exchange = "a b"', 'keys.main.exchanges = ["a", "a"]', 'exchanges = "spot"'),
+    '[[exchanges.spot.routes]]\nlane = "read"',
 ]
 
 

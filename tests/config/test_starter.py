@@ -8,7 +8,7 @@ from sealgate.config.effective import effective
 from sealgate.config.listing import all_settings, toml_text
 from sealgate.config.load import load_with_sources
 from sealgate.config.sources import DEFAULT
-from sealgate.config.starter import WIDTH, starter_text
+from sealgate.config.starter import WIDTH, leftovers, starter_of_several, starter_text
 from sealgate.config.venues import built_in_venue, venue_names
 
 HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
@@ -94,8 +94,72 @@ def test_bots_and_routes_are_examples_that_work(tmp_path: Path) -> None:
     assert (config.bots["grid"].key, config.routes[0].lane) == ("main", "read")
 
 
+SEVERAL = ("binance", "okx", "bitmart", "service")
+
+
+def of_several(*names: str) -> str:
+    return starter_of_several({name: (built_in_venue(name), "") for name in names})
+
+
+def test_for_several_exchanges_it_is_valid_and_has_what_each_key_needs(tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(of_several(*SEVERAL))
+    loaded = load_with_sources(file, environ={})
+    changed = {one.name for one in effective(loaded) if one.source == str(file)}
+    assert changed == {
+        *(f"exchanges.{name}.venue" for name in SEVERAL if name != "service"),
+        "exchanges.service.base_url",
+        *(f"keys.{name}.{one}" for name in SEVERAL for one in ("api_key", "secret", "exchange")),
+        *("keys.okx.passphrase", "keys.bitmart.uid", "bots.grid.token", "bots.grid.keys"),
+    }
+    assert loaded.config.keys_of("grid") == SEVERAL
+    told = [cause for cause, _ in leftovers(loaded.config.served.values())]
+    assert told == [
+        "exchanges.service.base_url is still the example, https://service.example.com",
+        *(f"keys.{name}.api_key is still the placeholder" for name in ("binance", "okx", "bitmart")),
+        *("keys.bitmart.uid is still the placeholder", "keys.service.api_key is still the placeholder"),
+    ]
+
+
+def test_for_several_exchanges_each_setting_is_explained_once() -> None:
+    lines = [
+        line
+        for line in of_several(*SEVERAL).splitlines()
+        if line.startswith("# ") and not line.startswith("# The exchange:")
+    ]
+    assert len(lines) > len(all_settings()) / 2
+    descriptions = [line for line in lines if line.endswith(".")]
+    assert {line for line in descriptions if descriptions.count(line) > 1} == set()
+
+
+def test_what_is_commented_out_for_several_exchanges_is_the_default(tmp_path: Path) -> None:
+    """Each line may lose its sign and nothing changes: none overrides what the venues' files say."""
+    head, _, tail = of_several("okx", "bybit").partition("#[bots.grid.policy]")
+    tables = tail[tail.index("[listen]") :].partition("#[[exchanges")[0]
+    lines = [
+        line
+        for line in HIDDEN.sub("", head + tables).splitlines()
+        if not line.startswith((*NEEDS, "listen = ")) or line.startswith(("token", "keys ="))
+    ]
+    file, before = tmp_path / "sealgate.toml", tmp_path / "before.toml"
+    file.write_text("\n".join(lines))
+    before.write_text(head + tables)
+    written, plain = load_config(file, environ={}), load_config(before, environ={})
+    assert written.served == plain.served
+    assert written.with_tables(keys=plain.keys) == plain
+
+
+def test_the_route_for_several_exchanges_is_an_example_that_works(tmp_path: Path) -> None:
+    head, mark, tail = of_several("service", "okx").partition("#[[exchanges.service.routes]]")
+    file = tmp_path / "sealgate.toml"
+    file.write_text(head + HIDDEN.sub("", mark + tail))
+    service, okx = load_config(file, environ={}).served.values()
+    assert (service.routes[0].path, okx.routes) == ("/v1/trade/orders/query", ())
+
+
 def test_lines_are_not_too_long() -> None:
-    assert max(map(len, starter_text().splitlines())) <= WIDTH + 5
+    for text in (starter_text(), of_several(*SEVERAL)):
+        assert max(map(len, text.splitlines())) <= WIDTH + 5
 
 
 @pytest.mark.parametrize(

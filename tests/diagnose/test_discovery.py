@@ -6,6 +6,7 @@ import hmac
 
 import pytest
 
+from rig.backends import the_exchange
 from rig.station import make_config
 from rig.upstream import Act, Received, Script, Upstream, hold_until, running_upstream, say, say_and_close
 from rig.wire import OK, reply
@@ -75,8 +76,9 @@ async def test_base64_is_never_taken_for_base64url_nor_the_reverse(encoding: str
 async def search_at(base_url: str, second: float = 0, signing: dict[str, str] | None = None) -> SearchEnd:
     config = make_config(base_url, signing=signing or {})
     spec = ProbeSpec("main", PATH, "limit=1", SPACING_S)
-    discovery = Discovery(config, spec, {"EXCHANGE_SECRET": "s"}, SearchHost(second))
-    async with direct_upstream(config) as upstream:
+    exchange = the_exchange(config)
+    discovery = Discovery(config, exchange, spec, {"EXCHANGE_SECRET": "s"}, SearchHost(second))
+    async with direct_upstream(exchange) as upstream:
         return await discovery.run(upstream, lambda _: None)
 
 
@@ -102,7 +104,7 @@ TARGET = "/v1/trade/symbols/list?a=%2C"
 
 
 async def ask(upstream: Upstream) -> tuple[Answer | Failure, Pool]:
-    async with direct_upstream(make_config(upstream.base_url)) as pool:
+    async with direct_upstream(the_exchange(make_config(upstream.base_url))) as pool:
         return await read(pool, TARGET, b"X-A: 1\r\n"), pool
 
 
@@ -129,9 +131,9 @@ async def test_the_connection_ends_with_the_block_also_where_that_is_left_by_an_
 ) -> None:
     never = asyncio.Event()
     upstream.answers.append(hold_until(never, say(b"")))
-    config = make_config(upstream.base_url)
+    exchange = the_exchange(make_config(upstream.base_url))
     with pytest.raises(LookupError):  # noqa: PT012 - it is the block that matters
-        async with direct_upstream(config) as pool:
+        async with direct_upstream(exchange) as pool:
             asking = asyncio.create_task(read(pool, TARGET))
             await upstream.until_received(1)
             raise LookupError

@@ -27,7 +27,8 @@ def lines(venue: str, policy: dict[str, Any], may: tuple[str, ...] = ("read", "t
         "keys": {"main": key},
         "bots": bots,
     }
-    return list(look_at_policies(config_of(tree)))
+    config = config_of(tree)
+    return list(look_at_policies(config, config.served.values()))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,15 @@
 """The exchange of a gateway that has one."""
 
+from sealgate.config import Config, ExchangeConfig
 from sealgate.request.generation import Backend, Generation
 from sealgate.request.pipeline import Pipeline
 from sealgate.server.gateway import Gateway
+
+
+def the_exchange(config: Config) -> ExchangeConfig:
+    """Return what a configuration of one exchange says of it."""
+    (exchange,) = config.served.values()
+    return exchange
 
 
 def only(generation: Generation) -> Backend:

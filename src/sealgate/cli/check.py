@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sealgate.cli.frame import config_option, json_option
+from sealgate.cli.frame import config_option, exchange_option, json_option
 from sealgate.machine.findings import Finding
 
 
@@ -19,15 +19,22 @@ from sealgate.machine.findings import Finding
 @click.option(
     "--explain", is_flag=True, help="Show all causes, most likely first, then where each setting comes from."
 )
+@exchange_option("Check this one alone.  [default: all]")
 @json_option
-def command(
-    config_file: Path | None, path: str | None, *, offline: bool, explain: bool, as_json: bool
+def command(  # noqa: PLR0913 - one for each option
+    config_file: Path | None,
+    path: str | None,
+    exchange_name: str | None,
+    *,
+    offline: bool,
+    explain: bool,
+    as_json: bool,
 ) -> None:
     """Check configuration, secrets, files, addresses, clock and keys; say what is wrong and how to fix it.
 
-    It changes nothing and sends only reads: three for the time, one without a signature, and one for each key
-    and session token. After a 429 nothing more is sent. The gateway may be running. Run this as the user that
-    the gateway runs as.
+    It changes nothing and sends only reads, to each exchange: three for the time, one without a signature,
+    and one for each key and session token. After a 429 nothing more is sent there. The gateway may be
+    running. Run this as the user that the gateway runs as.
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """
@@ -38,7 +45,7 @@ def command(
         for line in () if as_json else finding_lines(finding, line_width(), explains=explain):
             click.echo(line)
 
-    checked = check(config_file, path, os.environ, show, is_offline=offline)
+    checked = check(config_file, path, os.environ, show, is_offline=offline, exchange_name=exchange_name)
     if as_json:
         click.echo(json.dumps(as_document(checked, explains=explain)))
     else:

@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ _COMMANDS = {
 }
 DEFAULT_FILE = "sealgate.toml"
 _MODE = 0o600
+_LONGEST_NAME = 32
 
 
 @click.group("config", cls=Program, table=_COMMANDS)
@@ -43,42 +44,76 @@ def command() -> None:
 )
 @click.option(
     "--venue",
-    "venue_name",
+    "venue_names",
     metavar="NAME",
-    help="The exchange: a name that `sealgate venues` lists, or the path of a file.",
+    multiple=True,
+    help="The exchange: a name that `sealgate venues` lists, or the path of a file. For several, repeat it.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def init(file: Path, venue_name: str | None, *, force: bool) -> None:
+def init(file: Path, venue_names: tuple[str, ...], *, force: bool) -> None:
     """Write a commented configuration file, readable by you alone, with every setting in it.
 
-    With --venue, it is for that exchange, with the settings that its keys need. An existing file is not
-    changed unless you pass --force.
+    With --venue, it is for that exchange, with the settings that its keys need; with several, for a gateway
+    that serves them all. An existing file is not changed unless you pass --force.
     """
-    from sealgate.config.starter import starter_text
+    from sealgate.config.starter import starter_of_several, starter_text
     from sealgate.config.venues import default_venue
 
-    venue = default_venue() if venue_name is None else found_venue(venue_name)
+    venues = [found_venue(name) for name in venue_names] or [default_venue()]
+    names = _exchange_names(venues) if len(venues) > 1 else [""]
+    texts = [_from(file, venue.file) for venue in venues]
+    several = dict(zip(names, zip(venues, texts, strict=True), strict=True))
+    text = starter_of_several(several) if len(venues) > 1 else starter_text(venues[0], texts[0])
     try:
-        _write(file, starter_text(venue, _from(file, venue.file)), is_forced=force)
+        _write(file, text, is_forced=force)
     except FileExistsError:
         leave_with_error(f"{file} exists already and was not changed; pass another --config FILE, or --force")
     click.echo(f"wrote {file}; next:")
-    for step in _steps(file, venue):
+    for step in _steps(file, dict(zip(names, venues, strict=True))):
         click.echo(f"- {step}")
 
 
-def _steps(file: Path, venue: "Venue") -> Iterator[str]:
-    asked = [
-        "" if venue.base_url else "base_url",
-        "keys.main.api_key",
-        "keys.main.uid" * venue.signing.needs("uid"),
+def _exchange_names(venues: "Sequence[Venue]") -> list[str]:
+    """Return what the file calls the exchanges: as their venues, as far as a name may be long."""
+    names: list[str] = []
+    for venue in venues:
+        name = venue.name[:_LONGEST_NAME]
+        if name in names:
+            leave_with_error(f"--venue: {name} is there twice; give each exchange once")
+        names.append(name)
+    return names
+
+
+def _steps(file: Path, venues: "Mapping[str, Venue]") -> Iterator[str]:
+    """Yield what is to be done. The venues are by the name of their exchange, "" for one alone."""
+    keys = {name or "main": venue for name, venue in venues.items()}
+    urls = [
+        f"exchanges.{name}.base_url" if name else "base_url"
+        for name, venue in venues.items()
+        if not venue.base_url
     ]
-    yield f"set {' and '.join(filter(None, asked))} in it"
-    yield f"store the secret in {file.with_name('main.secret')} (chmod 600)"
-    if venue.signing.needs("passphrase"):
-        yield f"store the passphrase in {file.with_name('main.passphrase')} (chmod 600)"
+    wanted = [
+        f"keys.{alias}.{setting}"
+        for alias, venue in keys.items()
+        for setting in ("api_key", *(["uid"] if venue.signing.needs("uid") else []))
+    ]
+    yield f"set {_listed([*urls, *wanted])} in it"
+    secrets = [str(file.with_name(f"{alias}.secret")) for alias in keys]
+    yield f"store the {'secret' if len(keys) == 1 else 'secrets'} in {_listed(secrets)} (chmod 600)"
+    for alias, venue in keys.items():
+        if venue.signing.needs("passphrase"):
+            yield f"store the passphrase in {file.with_name(f'{alias}.passphrase')} (chmod 600)"
+    if len(keys) > 1:
+        token = shlex.quote(str(file.with_name("grid.token")))
+        yield f"make the bot's token: (umask 077; sealgate token new > {token})"
     option = "" if file == Path(DEFAULT_FILE) else f" --config {shlex.quote(str(file))}"
     yield f"see what is missing: sealgate check{option}"
+
+
+def _listed(words: "Sequence[str]") -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _from(file: Path, venue_file: str) -> str:

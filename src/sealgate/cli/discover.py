@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import FiniteRange, config_option, json_option
-from sealgate.config import Config, load_config
+from sealgate.cli.frame import FiniteRange, config_option, exchange_option, json_option
+from sealgate.config import ExchangeConfig, load_config
+from sealgate.config.names import dotted
 from sealgate.config.venues import is_scheme_open, venue_text
-from sealgate.diagnose.arguments import checked_target, chosen_alias
+from sealgate.diagnose.arguments import checked_target, chosen_alias, chosen_exchange
 from sealgate.diagnose.probe import Discovery, ProbeSpec, direct_upstream
 from sealgate.diagnose.schemes import ENDS, End, Lesson, Plan, ProbeResult, SearchEnd
 from sealgate.keys.signing_choices import SignedTarget
@@ -28,6 +29,7 @@ _FINE_S = 1.0  # well within any recv_window
 
 @click.command("discover")
 @config_option
+@exchange_option("An exchange of the configuration.  [default: the only one that needs this]")
 @click.option("--key", "alias", metavar="ALIAS", help="A key of the configuration.  [default: the only one]")
 @click.option(
     "--path",
@@ -46,7 +48,9 @@ _FINE_S = 1.0  # well within any recv_window
 )
 @click.option("--yes", "is_agreed", is_flag=True, help="Send them without asking.")
 @json_option
-def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **spec: Any) -> None:
+def command(
+    config_file: Path | None, exchange_name: str | None, *, is_agreed: bool, as_json: bool, **spec: Any
+) -> None:
     """Find out how the exchange wants requests signed, and print the settings to paste.
 
     It shows what it will send, and asks first. It sends only reads, 25 at most, and stops at the first
@@ -57,56 +61,60 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **spec:
     venue states the scheme: see `sealgate venues show NAME`.
     """
     config = load_config(config_file)
-    if not is_scheme_open(config.venue):
-        venue = venue_text(config.venue)
+    exchange = chosen_exchange(
+        config, exchange_name, spec["alias"], suits=lambda one: is_scheme_open(one.venue)
+    )
+    if not is_scheme_open(exchange.venue):
+        venue = venue_text(exchange.venue)
         leave_with_error(
             f"nothing to find out: the file of {venue} states how requests are signed "
             f"(sealgate venues show {venue}); if signatures are refused, check the key: sealgate check"
         )
-    chosen = _spec(config, **spec)
-    discovery = Discovery(config, chosen, os.environ, System())
-    click.echo(announcement(config, chosen, discovery.plan), err=True)
+    chosen = _spec(exchange, **spec)
+    discovery = Discovery(config, exchange, chosen, os.environ, System())
+    click.echo(announcement(exchange, chosen, discovery.plan), err=True)
     if not is_agreed and not sys.stdin.isatty():
         leave_with_error("there is no terminal to ask on; pass --yes to send them")
     if not is_agreed and not click.confirm("Send them?", err=True):
         leave("nothing was sent")
-    finding = run(_search(config, discovery))
-    for line in explanation(config, chosen, discovery, finding):
+    finding = run(_search(exchange, discovery))
+    for line in explanation(exchange, chosen, discovery, finding):
         click.echo(f"sealgate: {line}", err=True)
-    settings = _settings(config, finding)
+    settings = _settings(exchange, finding)
     if as_json:
-        click.echo(json.dumps(_document(discovery, finding, settings)))
+        click.echo(json.dumps({"exchange": exchange.name, **_document(discovery, finding, settings)}))
     elif settings:
-        click.echo("\n".join(["[signing]", *(f'{name} = "{value}"' for name, value in settings.items())]))
+        table = dotted((*exchange.at, "signing"))
+        click.echo("\n".join([f"[{table}]", *(f'{name} = "{value}"' for name, value in settings.items())]))
     if finding.end is not End.FOUND:
         raise click.exceptions.Exit(1)
 
 
-async def _search(config: Config, discovery: Discovery) -> SearchEnd:
+async def _search(exchange: ExchangeConfig, discovery: Discovery) -> SearchEnd:
     """Send the reads, and print each answer as it arrives."""
 
     def tell(heard: ProbeResult) -> None:
         click.echo(line(len(discovery.heard), heard), err=True)
 
-    async with direct_upstream(config) as upstream:
+    async with direct_upstream(exchange) as upstream:
         return await discovery.run(upstream, tell)
 
 
-def _spec(config: Config, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
-    prefix = config.upstream.prefix
-    chosen = checked_target(target or config.venue.signed_read, prefix)
-    method = method_of_read(config.only, chosen)
-    if route_table(config.only).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
+def _spec(exchange: ExchangeConfig, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
+    prefix = exchange.upstream.prefix
+    chosen = checked_target(target or exchange.venue.signed_read, prefix)
+    method = method_of_read(exchange, chosen)
+    if route_table(exchange).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
         leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
-    return ProbeSpec(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
+    return ProbeSpec(chosen_alias(exchange, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
 
 
-def announcement(config: Config, spec: ProbeSpec, plan: Plan) -> str:
+def announcement(exchange: ExchangeConfig, spec: ProbeSpec, plan: Plan) -> str:
     """Return what will be sent."""
     return (
         f"It will send at most {1 + plan.most_reads} reads, one every {spec.spacing_s:g} s,\n"
-        f"to {config.base_url}, with key {spec.alias} ({shortened(config.keys[spec.alias].api_key)}):\n"
-        f"  GET {config.clock.path}, unsigned, for the clock\n"
+        f"to {exchange.base_url}, with key {spec.alias} ({shortened(exchange.keys[spec.alias].api_key)}):\n"
+        f"  GET {exchange.clock.path}, unsigned, for the clock\n"
         f"  {spec.method} {spec.target(has_query=True)}, signed another way each time\n"
         "They change nothing, and stop at the first signature that is accepted.\n"
         "Each refused one counts as a failed sign-in at the exchange."
@@ -126,9 +134,11 @@ def line(number: int, heard: ProbeResult) -> str:
     return f"{number:>2}  {way}  {heard.words}{accepted}"
 
 
-def explanation(config: Config, spec: ProbeSpec, discovery: Discovery, finding: SearchEnd) -> Iterator[str]:
+def explanation(
+    exchange: ExchangeConfig, spec: ProbeSpec, discovery: Discovery, finding: SearchEnd
+) -> Iterator[str]:
     """Yield what the end means and what to do, and what else was noticed."""
-    venue, offset_s = config.venue, discovery.offset_s()
+    venue, offset_s = exchange.venue, discovery.offset_s()
     if discovery.clock_trouble:
         yield f"{discovery.clock_trouble}; signed by this host's clock"
     elif offset_s is not None and abs(offset_s) > _FINE_S:
@@ -141,11 +151,11 @@ def explanation(config: Config, spec: ProbeSpec, discovery: Discovery, finding: 
         yield ENDS[finding.end].format(
             words=finding.words,
             alias=spec.alias,
-            api_key=shortened(config.keys[spec.alias].api_key),
-            base_url=config.base_url,
+            api_key=shortened(exchange.keys[spec.alias].api_key),
+            base_url=exchange.base_url,
             header_prefix=venue.header_prefix,
             path=spec.path,
-            prefix=config.upstream.prefix,
+            prefix=exchange.upstream.prefix,
             query=spec.query,
         )
         return
@@ -155,7 +165,7 @@ def explanation(config: Config, spec: ProbeSpec, discovery: Discovery, finding: 
         "secret_is": venue.signing.secret,
         "target": venue.signed_target,
     }
-    changed = [name for name, value in _settings(config, finding).items() if configured[name] != value]
+    changed = [name for name, value in _settings(exchange, finding).items() if configured[name] != value]
     told = "the configuration already says so"
     if changed:
         told = f"put this into sealgate.toml, it changes {', '.join(changed)}"
@@ -165,13 +175,13 @@ def explanation(config: Config, spec: ProbeSpec, discovery: Discovery, finding: 
         yield f"the signature is right, but the read itself is refused: {read.words}"
 
 
-def _settings(config: Config, finding: SearchEnd) -> dict[str, str]:
+def _settings(exchange: ExchangeConfig, finding: SearchEnd) -> dict[str, str]:
     """Return what is known of the table [signing], as it is to be; nothing without a way."""
     if finding.way is None:
         return {}
     encoding, secret_is = finding.way
     known = {
-        "header_prefix": config.venue.header_prefix,
+        "header_prefix": exchange.venue.header_prefix,
         "encoding": encoding.value,
         "secret_is": secret_is.value,
     }

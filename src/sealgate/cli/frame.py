@@ -181,6 +181,11 @@ def config_option(command: _Command) -> _Command:
     return _config_option(text, is_used=True)(command)
 
 
+def exchange_option(text: str) -> Callable[[_Command], _Command]:
+    """Add `--exchange NAME`, which arrives as the argument `exchange_name`."""
+    return click.option("--exchange", "exchange_name", metavar="NAME", help=text)
+
+
 def unused_config_option(command: _Command) -> _Command:
     """Add `--config FILE` to a command that reads no configuration, so that every command accepts it."""
     return _config_option("Accepted, as by every command, and not read.", is_used=False)(command)

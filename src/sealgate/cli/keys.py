@@ -10,9 +10,10 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from sealgate.cli.frame import config_option, json_option
+from sealgate.cli.frame import config_option, exchange_option, json_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config import load_config
+from sealgate.diagnose.arguments import chosen_exchange
 from sealgate.diagnose.key_reading import Account, read_account
 from sealgate.keys.key_records import KeyState, ListedKey
 from sealgate.machine.findings import Level, span
@@ -21,6 +22,9 @@ from sealgate.machine.terminal import shortened
 
 _key_option = click.option(
     "--key", "alias", metavar="ALIAS", help="The key whose session is used.  [default: each that has one]"
+)
+_exchange_option = exchange_option(
+    "Whose keys.  [default: the only exchange, or the only one that lists keys]"
 )
 _COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
@@ -32,16 +36,21 @@ def command() -> None:
 
 @command.command("list")
 @config_option
+@_exchange_option
 @_key_option
 @json_option
-def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) -> None:
+def list_command(
+    config_file: Path | None, exchange_name: str | None, alias: str | None, *, as_json: bool
+) -> None:
     """List the account's keys: permissions, whitelist, expiry, age and use. HERE is the alias in keys.*."""
-    account = run(read_account(load_config(config_file), alias))
-    click.echo(json.dumps({"keys": _keys(account)}) if as_json else list_text(account))
+    account = _account(config_file, exchange_name, alias)
+    document = {"exchange": account.exchange, "keys": _keys(account)}
+    click.echo(json.dumps(document) if as_json else list_text(account))
 
 
 @command.command("audit")
 @config_option
+@_exchange_option
 @_key_option
 @click.argument("api_key", required=False)
 @click.option(
@@ -51,8 +60,14 @@ def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) 
     help="How many entries of the key's audit log.  [default: 20]",
 )
 @json_option
-def audit_command(
-    config_file: Path | None, alias: str | None, api_key: str | None, limit: int | None, *, as_json: bool
+def audit_command(  # noqa: PLR0913 - one for each option
+    config_file: Path | None,
+    exchange_name: str | None,
+    alias: str | None,
+    api_key: str | None,
+    limit: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Say what is wrong with the account's keys, or with API_KEY alone, and then show its log, too.
 
@@ -62,10 +77,22 @@ def audit_command(
     if limit is not None and api_key is None:
         raise click.UsageError("--limit needs API_KEY: it is about the log of one key.")
 
-    account = run(read_account(load_config(config_file), alias, api_key, limit))
+    account = _account(config_file, exchange_name, alias, api_key, limit)
     click.echo(audit_json(account) if as_json else audit_text(account))
     if any(finding.level is Level.FAIL for finding in account.findings):
         raise click.exceptions.Exit(1)
+
+
+def _account(
+    config_file: Path | None,
+    exchange_name: str | None,
+    alias: str | None,
+    api_key: str | None = None,
+    limit: int | None = None,
+) -> Account:
+    config = load_config(config_file)
+    exchange = chosen_exchange(config, exchange_name, alias, suits=lambda one: bool(one.venue.key_list))
+    return run(read_account(config, exchange, alias, api_key, limit))
 
 
 def list_text(account: Account) -> str:
@@ -104,7 +131,9 @@ def audit_json(account: Account) -> str:
         {"alias": account.aliases.get(finding.api_key), **asdict(finding)} for finding in account.findings
     ]
     log = account.log and [{**entry._asdict(), "at": _iso(entry.at)} for entry in account.log]
-    return json.dumps({"keys": _keys(account), "findings": findings, "log": log})
+    return json.dumps(
+        {"exchange": account.exchange, "keys": _keys(account), "findings": findings, "log": log}
+    )
 
 
 def _keys(account: Account) -> list[dict[str, object]]:

@@ -53,10 +53,14 @@ def line_width() -> int | None:
 
 
 def finding_lines(finding: Finding, width: int | None, *, explains: bool = False) -> Iterator[str]:
-    """Yield the lines of a finding: level, area, text; then what to do about it, and the causes."""
+    """Yield the lines of a finding: level, area, text; then what to do about it, and the causes.
+
+    The name of its exchange is put before the area.
+    """
     indent = _INDENT + " " * (_AREA + 2)
     level = coloured(finding.level.value.ljust(_LEVEL), finding.level.value)
-    head = f"{finding.area.ljust(_AREA)}  {finding.text}"
+    area = f"{finding.exchange}: {finding.area}" if finding.exchange else finding.area
+    head = f"{area.ljust(_AREA)}  {finding.text}"
     if width is None:
         yield f"{level}  {head}" + (f"; {finding.fix}" if finding.fix else "")
     else:

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import config_option, json_option
-from sealgate.config import Config, load_config
+from sealgate.cli.frame import config_option, exchange_option, json_option
+from sealgate.config import Config, ExchangeConfig, load_config
 from sealgate.config.venues import DEFAULT_VENUE
-from sealgate.diagnose.arguments import checked_target, chosen_alias
+from sealgate.diagnose.arguments import checked_target, chosen_alias, chosen_exchange
 from sealgate.exchange.stamps import Nonces
 from sealgate.http.target import Target
 from sealgate.keys.key import headers_in
@@ -51,6 +51,7 @@ class Signed:
     key's passphrase in them have HIDDEN instead.
     """
 
+    exchange: ExchangeConfig
     alias: str
     method: str
     url: str
@@ -58,11 +59,15 @@ class Signed:
     body: bytes
     headers: dict[str, str]
     message: bytes
-    venue: Venue
     fingerprint: str
     has_other_target: bool
     has_other_body: bool
     nonce_words: str
+
+    @property
+    def venue(self) -> Venue:
+        """How it is signed."""
+        return self.exchange.venue
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -71,18 +76,15 @@ class Signed:
         return tuple(part for part in (self.venue.prefix, query) if part)
 
 
-def _signed(config: Config, asked: Request) -> Signed:
+def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
     """Sign a request. Raises SecretError; leaves with exit code 2 if the gateway would not send it."""
-    target = checked_target(asked.target, config.upstream.prefix)
-    alias = chosen_alias(config, asked.alias)
+    target = checked_target(asked.target, exchange.upstream.prefix)
+    alias = chosen_alias(exchange, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
-    venue, method, sealer = (
-        config.venue,
-        asked.method,
-        build_key(config, config.only, alias, os.environ).sealer,
-    )
+    venue, method = exchange.venue, asked.method
+    sealer = build_key(config, exchange, alias, os.environ).sealer
     timestamp_ms = int(System().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
-    nonces = Nonces(venue.signing.nonce, System().unique, nonces_place(config.only, alias))
+    nonces = Nonces(venue.signing.nonce, System().unique, nonces_place(exchange, alias))
     nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
     try:
         signed = sealer.sign(timestamp_ms, nonce, method, target, body)
@@ -90,14 +92,14 @@ def _signed(config: Config, asked: Request) -> Signed:
         leave_with_error(f"bad_request: it cannot be signed: {error}")
     hidden = {name for name, text in venue.signing.headers if "passphrase" in names_in(text)}
     return Signed(
+        exchange=exchange,
         alias=alias,
         method=method,
-        url=f"{config.base_url}{signed[1]}",
+        url=f"{exchange.base_url}{signed[1]}",
         target=target,
         body=signed[2],
         headers={name: HIDDEN if name in hidden else value for name, value in headers_in(signed).items()},
         message=sealer.message(timestamp_ms, nonce, method, target, body),
-        venue=venue,
         fingerprint=sealer.fingerprint(),
         has_other_target=signed[1] != target.raw,
         has_other_body=signed[2] != body,
@@ -109,6 +111,7 @@ def _signed(config: Config, asked: Request) -> Signed:
 @click.argument("method", type=click.Choice(METHODS, case_sensitive=False), metavar="METHOD")
 @click.argument("target")
 @config_option
+@exchange_option("An exchange of the configuration.  [default: the only one, or the key's only one]")
 @click.option("--body", "body_file", type=_FILE, metavar="FILE", help="The body, signed byte for byte.")
 @click.option("--key", "alias", metavar="ALIAS", help="A key of the configuration.  [default: the only one]")
 @click.option(
@@ -120,26 +123,30 @@ def _signed(config: Config, asked: Request) -> Signed:
 )
 @click.option("--curl", "as_curl", is_flag=True, help="Print a curl command that sends it.")
 @json_option
-def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request: Any) -> None:
+def command(
+    config_file: Path | None, exchange_name: str | None, *, as_curl: bool, as_json: bool, **request: Any
+) -> None:
     """Print the headers that sign a request, and the exact string that is signed. Nothing is sent.
 
     Parameters that the venue's file adds to query or form are shown as they are sent.
 
-    TARGET is path and query as they go on the wire, prefix included, as in /v1/trade/symbols/list. The
-    timestamp is by this host's clock; the gateway itself goes by the exchange's.
+    TARGET is path and query as they are sent to the exchange, with the prefix and without the exchange's
+    name, as in /v1/trade/symbols/list. The timestamp is by this host's clock; the gateway itself goes by the
+    exchange's.
     """
     if as_curl and as_json:
         raise click.UsageError("--curl and --json cannot be combined.")
     config, asked = load_config(config_file), Request(**request)
-    signed = _signed(config, asked)
+    exchange = chosen_exchange(config, exchange_name, asked.alias)
+    signed = _signed(config, exchange, asked)
     if as_curl and HIDDEN in signed.headers.values():
         leave_with_error("--curl: the command would show the key's passphrase; send it through the gateway")
     if as_curl:
-        click.echo(shlex.join(_curl_words(signed, asked.body_file, config.upstream.ca_file)))
+        click.echo(shlex.join(_curl_words(signed, asked.body_file, exchange.upstream.ca_file)))
     else:
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
-    validity = "; ".join(_validity(signed, config.keys[signed.alias].recv_window_ms, clock))
+    validity = "; ".join(_validity(signed, exchange.keys[signed.alias].recv_window_ms, clock))
     click.echo(f"sealgate: nothing was sent; {validity}", err=True)
 
 
@@ -189,6 +196,7 @@ def _json(signed: Signed) -> str:
             "string_to_sign_hex": signed.message.hex(),
             "body": signed.body.decode("utf-8", "backslashreplace"),
             "not_signed": signed.left_out,
+            "exchange": signed.exchange.name,
             "key": signed.alias,
             "secret_fingerprint": signed.fingerprint,
             "venue": signed.venue.name,

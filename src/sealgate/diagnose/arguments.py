@@ -1,24 +1,58 @@
 """What a command was asked for, checked against the configuration."""
 
-from sealgate.config import Config
+from collections.abc import Callable
+
+from sealgate.config import Config, ExchangeConfig
 from sealgate.errors import Refusal
 from sealgate.http.target import Target, parse_target
+from sealgate.machine.nearest import nearest
 from sealgate.machine.terminal import leave_with_error
 
 
-def chosen_alias(config: Config, alias: str | None) -> str:
+def chosen_exchange(
+    config: Config,
+    name: str | None,
+    alias: str | None = None,
+    suits: Callable[[ExchangeConfig], bool] = lambda _: True,
+) -> ExchangeConfig:
+    """Return the exchange that a command is about; leave with exit code 2 if several can be meant, or none.
+
+    `name` was given with --exchange, `alias` with --key; `suits` are the exchanges that the command is for.
+    """
+    exchanges = config.served
+    # 1. The one that was named.
+    if name is not None and name not in exchanges:
+        near = nearest(name, exchanges)
+        hint = f"did you mean {near}?" if near else f"choose one of {', '.join(exchanges)}"
+        leave_with_error(f"--exchange: there is no exchange {name!r}; {hint}")
+    if name is not None:
+        return exchanges[name]
+    # 2. Those where the key is valid; of these, the ones that the command is for.
+    if alias is not None and alias not in config.keys:
+        leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
+    possible = [one for one in exchanges.values() if alias is None or alias in one.keys]
+    suitable = [one for one in possible if suits(one)] or possible
+    if len(suitable) > 1:
+        several = "there are several exchanges" if alias is None else f"{alias} is valid at several exchanges"
+        names = ", ".join(one.name for one in suitable)
+        leave_with_error(f"{several}; choose one with --exchange: {names}")
+    return suitable[0]
+
+
+def chosen_alias(exchange: ExchangeConfig, alias: str | None) -> str:
     """Return the alias that was given with --key, else the only one; leave with exit code 2 without it."""
     if alias is not None:
-        return known_alias(config, alias)
-    if len(config.keys) > 1:
-        leave_with_error(f"there are several keys; choose one with --key: {', '.join(config.keys)}")
-    return next(iter(config.keys))
+        return known_alias(exchange, alias)
+    if len(exchange.keys) > 1:
+        leave_with_error(f"there are several keys; choose one with --key: {', '.join(exchange.keys)}")
+    return next(iter(exchange.keys))
 
 
-def known_alias(config: Config, alias: str) -> str:
-    """Return an alias that is one; leave with exit code 2 where it is not."""
-    if alias not in config.keys:
-        leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
+def known_alias(exchange: ExchangeConfig, alias: str) -> str:
+    """Return an alias of a key that is valid at the exchange; leave with exit code 2 if it is not."""
+    if alias not in exchange.keys:
+        unknown = f"{alias!r} is no key of {exchange.name}" if exchange.at else f"there is no key {alias!r}"
+        leave_with_error(f"--key: {unknown}; choose one of {', '.join(exchange.keys)}")
     return alias
 
 

@@ -50,7 +50,8 @@ class Facts:
     "" if that is for the user to find out; `wants` are the settings that a key there must have besides its
     secret. `is_served`: a read that needs no key was answered. `accepted_read` is another read that was
     accepted with this key, "" without one. `nonce` is the unit of its nonces, "" if they are no numbers.
-    `accepted` and `signature_refused` are the other keys that met this with the same read.
+    `accepted` and `signature_refused` are the other keys that met this with the same read. `exchange` is the
+    name that commands must be given, "" where there is one exchange.
     """
 
     alias: str
@@ -75,6 +76,7 @@ class Facts:
     accepted_read: str = ""
     nonce: str = ""
     is_own_clock: bool = True
+    exchange: str = ""
 
 
 class Case:
@@ -109,6 +111,7 @@ class Case:
             **{name: getattr(facts, name) for name in Facts.__slots__},
             "accepted": ", ".join(facts.accepted),
             "address": self.address,
+            "at": f" --exchange {facts.exchange}" if facts.exchange else "",
             "advice": clause(verdict.advice),
             # A venue's file says where the right time is.
             "clock_fix": own_clock_fix if facts.is_own_clock else f"its clocks disagree: {RUN_AGAIN}",
@@ -145,7 +148,7 @@ _SAYS_SO = "the exchange says so"
 _SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
 _STORE = "store the secret of this API key where keys.{alias}.secret points"
 _SCHEME = "[signing] is not what the exchange takes"
-_COMMAND = "sealgate discover --key {alias} --path {path}"
+_COMMAND = "sealgate discover{at} --key {alias} --path {path}"
 _DISCOVER = f"find it with: {_COMMAND}"
 _EITHER = f"{_STORE}; if it is the right one, find [signing] with: {_COMMAND}"
 _ACCEPTED = "other keys are signed the same way and accepted: {accepted}"

@@ -1,17 +1,20 @@
 """A check runs its probes in order: the nearest first, and none that would only repeat a failure."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sealgate.config import Config, ConfigError
-from sealgate.config.effective import Effective, effective
+from sealgate.config import Config, ConfigError, ExchangeConfig
+from sealgate.config.effective import COMMON_TABLE, Effective, effective
 from sealgate.config.load import Loaded, is_configured, load_with_sources
 from sealgate.config.names import PREFIX
 from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.config.starter import leftovers
 from sealgate.diagnose import local
-from sealgate.diagnose.arguments import checked_target
+from sealgate.diagnose.arguments import checked_target, chosen_exchange
 from sealgate.diagnose.exchange import Exchange
 from sealgate.diagnose.network import look_at_redis, look_at_way
 from sealgate.diagnose.probe import direct_upstream
@@ -24,6 +27,7 @@ from sealgate.machine.loop import run
 from sealgate.machine.system import System
 from sealgate.machine.terminal import waiting_for
 from sealgate.observe.running import ask_running, by_socket, by_tcp, first_status
+from sealgate.server.memory import subject
 
 GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 
@@ -36,21 +40,41 @@ class Checked(NamedTuple):
     settings: Sequence[Effective] = ()
 
 
-def check(
+class Trip(NamedTuple):
+    """What is asked of an exchange: the signed read, if any, with the keys that were read.
+
+    `why_not` says why nothing may be asked, None if it may.
+    """
+
+    exchange: ExchangeConfig
+    target: Target | None
+    known: Mapping[str, local.Known]
+    why_not: Finding | None
+
+
+Tell = Callable[[Iterable[Finding]], None]
+
+
+def check(  # noqa: PLR0913 - the options of the command
     config_file: Path | None,
     path: str | None,
     environ: Mapping[str, str],
     show: Callable[[Finding], None],
     *,
     is_offline: bool,
+    exchange_name: str | None = None,
 ) -> Checked:
-    """Run all probes, and show each line as it comes. The signed read is of `path`, or the venue's own."""
+    """Run all probes, and show each line as it comes; of all exchanges, or of one.
+
+    The signed read is of `path`, or the venue's own. What is shown names its exchange if there are several.
+    """
     findings: list[Finding] = []
+    has_several = False
 
     def tell(found: Iterable[Finding]) -> None:
         for finding in found:
             findings.append(finding)
-            show(finding)
+            show(finding if has_several else replace(finding, exchange=""))
 
     # 1. The configuration: without one, there is nothing else to look at.
     if not is_configured(config_file, environ):
@@ -64,9 +88,11 @@ def check(
         tell(local.found_wrong("configuration", line) for line in str(error).splitlines())
         return Checked(UNUSABLE, findings)
     config, file, settings = loaded.config, loaded.file, effective(loaded)
-    asked = path or config.venue.signed_read
-    target = checked_target(asked, config.upstream.prefix) if asked else None
-    wrong = [*local.look_at_file(file), *(fail("configuration", *one) for one in leftovers(config))]
+    has_several = len(config.served) > 1
+    is_about_one = exchange_name is not None or path is not None
+    exchanges = [chosen_exchange(config, exchange_name)] if is_about_one else [*config.served.values()]
+    targets = {one.name: _signed_read(one, path) for one in exchanges}
+    wrong = [*local.look_at_file(file), *(fail("configuration", *one) for one in leftovers(exchanges))]
     if worst(wrong) is not Level.FAIL:
         tell([ok("configuration", _summary(loaded, settings))])
     tell(wrong)
@@ -74,79 +100,118 @@ def check(
     running = ask_running(config, environ)
     if running is not None and running["base_url"] != config.exchange_urls:
         running = None
-    known: dict[str, local.Known] = {}
+    known: dict[str, dict[str, local.Known]] = {one.name: {} for one in exchanges}
     learned: dict[str, Snapshot] = {}
     tell(local.read_keys(config, environ, known))
     tell(local.read_tokens(config, environ, file))
-    tell(local.look_at_policies(config))
+    tell(local.look_at_policies(config, exchanges))
     tell(local.look_at_certificate(config))
     tell(local.look_at_addresses(config, environ, is_running=running is not None))
     tell(local.look_at_reach(config))
     tell(local.look_at_descriptors(config))
     tell(local.look_at_journal(config, environ, learned, file))
     # 3. A gateway that runs says what it knows; without one, the journal remembers it.
-    tell(_not_running(config, environ, learned) if running is None else judge_running(running))
-    # 4. The network and the exchange.
+    tell(
+        _not_running(config, environ, exchanges, learned)
+        if running is None
+        else judge_running(running, known)
+    )
+    # 4. The network and the exchanges.
     if not is_offline:
-        accepted = run(
-            _go_far(config, environ, target, known, _why_not_asked(config, running, learned), tell)
-        )
+        trips = [
+            Trip(one, targets[one.name], known[one.name], _why_not_asked(one, running, learned))
+            for one in exchanges
+        ]
+        accepted = run(_go_far(config, environ, trips, tell))
         # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
         if running is not None:
-            tell(judge_stale(running, accepted))
+            for name, aliases in accepted.items():
+                tell(local.said_of(name, judge_stale(running, name, aliases)))
     return Checked(FAILED if worst(findings) is Level.FAIL else GOOD, findings, settings)
 
 
+def _signed_read(exchange: ExchangeConfig, path: str | None) -> Target | None:
+    asked = path or exchange.venue.signed_read
+    return checked_target(asked, exchange.upstream.prefix) if asked else None
+
+
 def _not_running(
-    config: Config, environ: Mapping[str, str], learned: Mapping[str, Snapshot]
+    config: Config,
+    environ: Mapping[str, str],
+    exchanges: Iterable[ExchangeConfig],
+    learned: Mapping[str, Snapshot],
 ) -> Iterator[Finding]:
     other = first_status(config, (*by_tcp(config), *by_socket(config, environ)))
     if other is not None:
         text = f"another Sealgate gateway is running here, for {other['base_url']}"
         yield warn("gateway", text, "stop it, or give this one addresses of its own")
-    yield from local.remembered_limits(config, learned)
+    yield from local.remembered_limits(exchanges, learned)
 
 
 def _why_not_asked(
-    config: Config, running: Mapping[str, Any] | None, learned: Mapping[str, Snapshot]
+    exchange: ExchangeConfig, running: Mapping[str, Any] | None, learned: Mapping[str, Snapshot]
 ) -> Finding | None:
-    """Return why the exchange must not be asked, None if it may."""
-    if any(leftovers(config)):
+    """Return why an exchange must not be asked, None if it may."""
+    if any(leftovers([exchange])):
         return warn("exchange", "not contacted", "replace the example first, see configuration")
-    if running is not None and (left_s := pause_s(running)) > 0:
-        return judge_pause(running, left_s)
-    if (left_s := max(map(memory.pause_s, learned.values()), default=0.0)) > 0:
+    if running is not None and (left_s := pause_s(running, exchange.name)) > 0:
+        return judge_pause(running, exchange.name, left_s)
+    kept = (learned.get(subject(exchange, alias)) for alias in exchange.keys)
+    if (left_s := max((memory.pause_s(one) for one in kept if one is not None), default=0.0)) > 0:
         text = "not contacted: the exchange has shut out this address or a key, as the journal remembers"
         return warn("exchange", text, f"run this again in {left_s:.0f} s")
     return None
 
 
-async def _go_far(  # noqa: PLR0913, PLR0917 - what the near probes left
-    config: Config,
-    environ: Mapping[str, str],
-    target: Target | None,
-    known: Mapping[str, local.Known],
-    why_not: Finding | None,
-    tell: Callable[[Iterable[Finding]], None],
-) -> Container[str]:
-    """Ask Redis and the exchange; return the keys whose signed read was accepted."""
+async def _go_far(
+    config: Config, environ: Mapping[str, str], trips: Sequence[Trip], tell: Tell
+) -> dict[str, Container[str]]:
+    """Ask Redis and the exchanges; return the keys of each exchange whose signed read was accepted."""
+    # 1. Each Redis, once.
+    places = {trip.exchange.limits.redis: trip.exchange.name for trip in trips}
+    for setting, name in places.items():
+        probe = look_at_redis(setting, environ, config.cmd_env)
+        await _shown("asking Redis", {name if len(places) > 1 else "": probe}, tell)
+    # 2. The way to each exchange that may be asked.
+    for trip in trips:
+        if trip.why_not is not None:
+            tell(local.said_of(trip.exchange.name, [trip.why_not]))
+    open_trips = {trip.exchange.name: trip for trip in trips if trip.why_not is None}
+    hosts = ", ".join(trip.exchange.base_url.host for trip in open_trips.values())
+    ways = {name: look_at_way(trip.exchange, environ) for name, trip in open_trips.items()}
+    levels = await _shown(f"looking for {hosts}", ways, tell)
+    # 3. Each that can be reached, all at the same time.
+    async with contextlib.AsyncExitStack() as ends:
+        asking: dict[str, Exchange] = {}
+        for name, trip in open_trips.items():
+            if levels[name] is not Level.FAIL:
+                upstream = await ends.enter_async_context(direct_upstream(trip.exchange))
+                asking[name] = Exchange(config, trip.exchange, upstream, trip.target, System())
+        urls = ", ".join(str(open_trips[name].exchange.base_url) for name in asking)
+        probes = {name: one.examine(open_trips[name].known) for name, one in asking.items()}
+        await _shown(f"asking {urls}", probes, tell)
+        return {name: one.accepted for name, one in asking.items()}
 
-    async def shown(meanwhile: str, probe: AsyncIterator[Finding]) -> Level:
+
+async def _shown(
+    meanwhile: str, probes: Mapping[str, AsyncIterator[Finding]], tell: Tell
+) -> dict[str, Level]:
+    """Run the probes of several exchanges at the same time, and return the worst that each found.
+
+    Their lines are told in order, each exchange's together.
+    """
+
+    async def listed(name: str, probe: AsyncIterator[Finding]) -> list[Finding]:
+        return list(local.said_of(name, [finding async for finding in probe]))
+
+    levels: dict[str, Level] = {}
+    tasks = {name: asyncio.ensure_future(listed(name, probe)) for name, probe in probes.items()}
+    for name, task in tasks.items():
         with waiting_for(meanwhile):
-            found = [finding async for finding in probe]
+            found = await task
         tell(found)
-        return worst(found)
-
-    await shown("asking Redis", look_at_redis(config, environ))
-    if why_not is not None:
-        tell([why_not])
-        return ()
-    if await shown(f"looking for {config.only.base_url.host}", look_at_way(config, environ)) is Level.FAIL:
-        return ()
-    async with direct_upstream(config) as upstream:
-        exchange = Exchange(config, upstream, target, System())
-        await shown(f"asking {config.base_url}", exchange.examine(known))
-        return exchange.accepted
+        levels[name] = worst(found)
+    return levels
 
 
 def _summary(loaded: Loaded, settings: list[Effective]) -> str:
@@ -154,7 +219,7 @@ def _summary(loaded: Loaded, settings: list[Effective]) -> str:
     file = str(loaded.file)
     in_file = sum(one.source == file for one in settings)
     in_venue = sum(one.source.startswith("venue ") for one in settings)
-    elsewhere = sum(one.source not in (file, DEFAULT) for one in settings) - in_venue
+    elsewhere = sum(one.source not in (file, DEFAULT, COMMON_TABLE) for one in settings) - in_venue
 
     def counted(count: int) -> str:
         return "1 setting" if count == 1 else f"{count} settings"

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
-from sealgate.config import Config
+from sealgate.config import Config, ExchangeConfig
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.causes import Facts, WholeReply, fix_of_own_read
 from sealgate.diagnose.key_reading import bots_may
@@ -52,12 +52,20 @@ class Exchange:
     `accepted` are the keys whose signed read the exchange accepted.
     """
 
-    def __init__(self, config: Config, upstream: Upstream, target: Target | None, system: System) -> None:
+    def __init__(
+        self,
+        config: Config,
+        exchange: ExchangeConfig,
+        upstream: Upstream,
+        target: Target | None,
+        system: System,
+    ) -> None:
         self._config = config
+        self._exchange = exchange
         self._upstream = upstream
         self._target = target
         self._system = system
-        self._clock = CommandClock(config.clock.field, system)
+        self._clock = CommandClock(exchange.clock.field, system)
         # By alias; None: the list that its session reads lacks the key.
         self._listed: dict[str, ListedKey | None] = {}
         self._is_served = False
@@ -86,7 +94,7 @@ class Exchange:
             yield ok("nonces", words)
         for alias in known if self._target is None else ():
             yield warn(f"keys.{alias}", _NO_READ, "name a GET that needs a key: --path /…")
-        if (idle := vet_keep_alive(self._keep_alive_s, self._config.upstream.keep_alive)) is not None:
+        if (idle := vet_keep_alive(self._keep_alive_s, self._exchange.upstream.keep_alive)) is not None:
             yield idle
         if end is not None:
             yield end
@@ -115,13 +123,13 @@ class Exchange:
     async def _ask_unsigned(self, target: Target) -> Answer | Failure:
         """Send the signed read without its signature, once, and return the reply."""
         if self._unsigned is None:
-            self._unsigned = await self._ask(target.raw, method=method_of_read(self._config.only, target))
+            self._unsigned = await self._ask(target.raw, method=method_of_read(self._exchange, target))
         return self._unsigned
 
     async def _read_time(self) -> list[Finding]:
         """Ask for the time, and return the line of the clock. Raises EndOfAskingError."""
-        window_ms = min(key.recv_window_ms for key in self._config.keys.values())
-        path = self._config.clock.path
+        window_ms = min(key.recv_window_ms for key in self._exchange.keys.values())
+        path = self._exchange.clock.path
         # 1. Without a path, the Date of any reply has to do, as in the gateway.
         if not path:
             sent = self._system.now()
@@ -141,17 +149,17 @@ class Exchange:
         if self._clock.is_synced:
             return [vet_clock(self._clock.offset_s(), self._clock.error_s(), window_ms)]
         # 3. If the path does not exist, a second path tells whether the exchange is at this address at all.
-        report = fail if self._config.clock.required else warn
+        report = fail if self._exchange.clock.required else warn
         line = report("clock", f"{path}: {trouble}", self._fix_of_time(answer))
         if self._target is None or isinstance(answer, Failure) or answer.status != HTTPStatus.NOT_FOUND:
             return [line]
         other = await self._ask_unsigned(self._target)
         if isinstance(other, Failure):
             return [line]
-        method = method_of_read(self._config.only, self._target)
+        method = method_of_read(self._exchange, self._target)
         asked = Asked(f"{method} {self._target.path}", other.status, other.verdict)
         missing = Asked(f"GET {path}", answer.status, answer.verdict)
-        return list(judge_paths(line, missing, asked, str(self._config.base_url), self._home))
+        return list(judge_paths(line, missing, asked, str(self._exchange.base_url), self._home))
 
     def _fix_of_time(self, answer: Answer | Failure) -> str:
         """Return what to do about a reply from which no time can be read."""
@@ -162,19 +170,19 @@ class Exchange:
             return fix
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _ITS_FAULT
-        if self._home and self._config.clock.path == self._config.venue.clock_path:
+        if self._home and self._exchange.clock.path == self._exchange.venue.clock_path:
             return f"compare venue and base_url with the exchange's documents{self._home}"
         return "correct clock.path and clock.field, or base_url"
 
     @property
     def _home(self) -> str:
         """Where the venue's file says that the exchange is, "" if it does not."""
-        venue = self._config.venue
+        venue = self._exchange.venue
         return f" ({venue.title} is at {venue.base_url})" if venue.base_url else ""
 
     async def _read_lists(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
         """Ask for the list of keys with each session token, once; yield a line for each key that has one."""
-        venue = self._config.venue
+        venue = self._exchange.venue
         tokens = {alias: one.key.session for alias, one in known.items() if one.key.session is not None}
         for session, aliases in by_session(tokens if venue.key_list else {}).items():
             answer = await self._ask(venue.key_list, bearer_line(session))
@@ -192,7 +200,7 @@ class Exchange:
                 fix = fix_of_own_read(answer.verdict, alias) or "correct base_url"
                 yield fail(area, f"the list of keys was refused, {said}", fix)
             else:
-                key = self._listed[alias] = find_key(answer.body, self._config.keys[alias].api_key)
+                key = self._listed[alias] = find_key(answer.body, self._exchange.keys[alias].api_key)
                 if key is None:
                     fix = "store the session token of the user whose key it is"
                     yield warn(area, "the token is valid, but its user has no such key", fix)
@@ -213,18 +221,20 @@ class Exchange:
         answer, facts = await self._ask_signed(known, target)
         if isinstance(answer, Failure):
             return Read(known.key.api_key, facts, None, answer.detail)
-        usual = self._config.venue.signed_read
+        usual = self._exchange.venue.signed_read
         if answer.verdict.others and usual and usual != target.raw:
-            other, of_other = await self._ask_signed(known, parse_target(usual, self._config.upstream.prefix))
+            other, of_other = await self._ask_signed(
+                known, parse_target(usual, self._exchange.upstream.prefix)
+            )
             if isinstance(other, Answer) and other.verdict.means is Means.DONE:
                 facts = replace(facts, accepted_read=f"{of_other.method} {of_other.path}")
         return Read(known.key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))
 
     async def _ask_signed(self, known: Known, target: Target) -> tuple[Answer | Failure, Facts]:
         """Send a signed read; return its reply, and what is known beside it."""
-        key, sent, method = known.key, self._system.now(), method_of_read(self._config.only, target)
+        key, sent, method = known.key, self._system.now(), method_of_read(self._exchange, target)
         timestamp_ms = self._clock.timestamp_ms(sent)
-        place = nonces_place(self._config.only, key.alias)
+        place = nonces_place(self._exchange, key.alias)
         nonces = Nonces(key.sealer.scheme.nonce, self._system.unique, place)
         nonce, words = nonce_of_command(self._config.journal.file, nonces, timestamp_ms)
         if words:
@@ -233,7 +243,7 @@ class Exchange:
         return answer, self._facts(known, target, timestamp_ms, round((self._system.now() - sent) * 1000))
 
     def _facts(self, known: Known, target: Target, timestamp_ms: int, round_trip_ms: int) -> Facts:
-        key, config, venue = known.key, self._config, self._config.venue
+        key, exchange, venue = known.key, self._exchange, self._exchange.venue
         listed = self._listed.get(key.alias)
         is_scheme_of_file = not is_scheme_open(venue)
         return Facts(
@@ -246,14 +256,15 @@ class Exchange:
             record=listed.record if listed else None,
             is_listed=listed is not None if key.alias in self._listed else None,
             server_now_s=self._clock.server_now(),
-            is_to_trade="trade" in bots_may(config, key.alias),
-            scheme_is_default=config.signing == type(config.signing)(),
+            is_to_trade="trade" in bots_may(self._config, key.alias),
+            scheme_is_default=exchange.signing == type(exchange.signing)(),
             header_prefix=venue.header_prefix,
-            method=method_of_read(config.only, target),
+            method=method_of_read(exchange, target),
             path=target.path,
             venue=venue_text(venue) if is_scheme_of_file else "",
             is_served=self._is_served,
             nonce=key.sealer.scheme.nonce,
             wants=venue.further_settings,
-            is_own_clock=not (is_scheme_of_file and config.clock.path == venue.clock_path),
+            is_own_clock=not (is_scheme_of_file and exchange.clock.path == venue.clock_path),
+            exchange=exchange.name if exchange.at else "",
         )

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
-from sealgate.config import Config
+from sealgate.config import Config, ExchangeConfig
 from sealgate.diagnose.arguments import checked_target, known_alias
 from sealgate.diagnose.causes import fix_of_own_read
 from sealgate.diagnose.probe import direct_upstream, read
@@ -23,8 +23,12 @@ from sealgate.machine.terminal import leave, leave_with_error, shortened
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was read. `now` is epoch seconds by this host's clock; `log` is None if none was asked for."""
+    """What was read at an exchange.
 
+    `now` is epoch seconds by this host's clock; `log` is None if none was asked for.
+    """
+
+    exchange: str
     keys: tuple[ListedKey, ...]
     aliases: dict[str, str]
     findings: tuple[KeyFinding, ...]
@@ -50,23 +54,27 @@ class _Listed(NamedTuple):
 
 
 async def read_account(
-    config: Config, session_of: str | None, api_key: str | None = None, limit: int | None = None
+    config: Config,
+    exchange: ExchangeConfig,
+    session_of: str | None,
+    api_key: str | None = None,
+    limit: int | None = None,
 ) -> Account:
-    """Read the keys, or one key with so many entries of its log.
+    """Read the keys at an exchange, or one key with so many entries of its log.
 
     The session token is that of an alias, `session_of`, else each that there is. Leaves with exit code 1 if
     the exchange does not give what is asked for.
     """
-    path, listed = config.venue.key_list, dict[str, _Listed]()
-    async with direct_upstream(config) as upstream:
+    path, listed = exchange.venue.key_list, dict[str, _Listed]()
+    async with direct_upstream(exchange) as upstream:
         # 1. The keys of each user whose session there is.
-        for alias, session in _sessions(config, session_of).items():
-            keys = list_keys(await _read(config, upstream, alias, session, path))
+        for alias, session in _sessions(config, exchange, session_of).items():
+            keys = list_keys(await _read(exchange, upstream, alias, session, path))
             for key in _not_a_list(path) if keys is None else keys:
                 listed.setdefault(key.api_key, _Listed(key, alias, session))
         # 2. What is wrong with them. If one user's session was chosen, keys of others may well be missing.
-        own = [OwnKey(alias, key.api_key, bots_may(config, alias)) for alias, key in config.keys.items()]
-        chosen = {config.keys[session_of].api_key} if session_of else {key.api_key for key in own}
+        own = [OwnKey(alias, key.api_key, bots_may(config, alias)) for alias, key in exchange.keys.items()]
+        chosen = {exchange.keys[session_of].api_key} if session_of else {key.api_key for key in own}
         now = System().wall()
         findings = [
             finding
@@ -76,27 +84,28 @@ async def read_account(
         # 3. All of it, or one key with its log.
         log = None
         if api_key is not None:
-            api_key = _meant(config, api_key, listed)
+            api_key = _meant(exchange, api_key, listed)
             findings = [finding for finding in findings if finding.api_key == api_key]
             listed = {api_key: listed[api_key]} if api_key in listed else {}
             for key, alias, session in listed.values():
                 of_key = f"{path}/{quote(key.api_key, safe='')}/audit"
                 query = "" if limit is None else f"?limit={limit}"
-                entries = list_audit(await _read(config, upstream, alias, session, of_key + query))
+                entries = list_audit(await _read(exchange, upstream, alias, session, of_key + query))
                 log = tuple(_not_a_list(of_key) if entries is None else entries)
-    aliases = {key.api_key: alias for alias, key in config.keys.items()}
-    return Account(tuple(one.key for one in listed.values()), aliases, tuple(findings), log, now)
+    aliases = {key.api_key: alias for alias, key in exchange.keys.items()}
+    keys_listed = tuple(one.key for one in listed.values())
+    return Account(exchange.name, keys_listed, aliases, tuple(findings), log, now)
 
 
-def _sessions(config: Config, alias: str | None) -> dict[str, Secret]:
+def _sessions(config: Config, exchange: ExchangeConfig, alias: str | None) -> dict[str, Secret]:
     """Return the session tokens to use by alias, each token once."""
-    if not config.venue.key_list:
+    if not exchange.venue.key_list:
         leave_with_error(
-            f"{config.venue.title} lists its keys only in its own app or website; "
+            f"{exchange.venue.title} lists its keys only in its own app or website; "
             "`sealgate check` shows whether it accepts this one"
         )
-    asked = tuple(config.keys) if alias is None else (known_alias(config, alias),)
-    references = {name: reference for name in asked if (reference := config.keys[name].session)}
+    asked = tuple(exchange.keys) if alias is None else (known_alias(exchange, alias),)
+    references = {name: reference for name in asked if (reference := exchange.keys[name].session)}
     if not references:
         leave_with_error(
             f"keys.{asked[0]}.session is not set; store a session token and name it there, "
@@ -106,10 +115,10 @@ def _sessions(config: Config, alias: str | None) -> dict[str, Secret]:
     return {names[0]: token for token, names in by_session(tokens).items()}
 
 
-def _meant(config: Config, given: str, listed: dict[str, _Listed]) -> str:
+def _meant(exchange: ExchangeConfig, given: str, listed: dict[str, _Listed]) -> str:
     """Return the API key that an alias, an id or a shortened id means."""
-    if given in config.keys:
-        return config.keys[given].api_key
+    if given in exchange.keys:
+        return exchange.keys[given].api_key
     found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
     if len(found) != 1:
         cause = "several keys match" if found else "the list has no such key"
@@ -117,11 +126,13 @@ def _meant(config: Config, given: str, listed: dict[str, _Listed]) -> str:
     return found[0]
 
 
-async def _read(config: Config, upstream: Upstream, alias: str, session: Secret, path: str) -> bytes:
-    target = checked_target(path, config.upstream.prefix)
+async def _read(
+    exchange: ExchangeConfig, upstream: Upstream, alias: str, session: Secret, path: str
+) -> bytes:
+    target = checked_target(path, exchange.upstream.prefix)
     answer = await read(upstream, target.raw, bearer_line(session))
     if isinstance(answer, Failure):
-        leave(f"{config.base_url} cannot be reached: {answer.detail}; {REACH}")
+        leave(f"{exchange.base_url} cannot be reached: {answer.detail}; {REACH}")
     if answer.status != HTTPStatus.OK:
         words = error_words(answer.status, answer.verdict.words, (session.reveal(),))
         fix = fix_of_own_read(answer.verdict, alias)

@@ -6,12 +6,12 @@ import shlex
 import shutil
 import socket
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sealgate.config import Address, Config
+from sealgate.config import Address, Config, ExchangeConfig
 from sealgate.config.addresses import is_loopback
 from sealgate.config.listing import toml_text
 from sealgate.config.names import PREFIX
@@ -60,6 +60,11 @@ def found_wrong(area: str, text: str, level: Level = Level.FAIL) -> Finding:
     return Finding(area, level, cause, fix) if mark else Finding(area, level, text)
 
 
+def said_of(exchange: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings with the name of the exchange that they are about."""
+    return (replace(finding, exchange=exchange) for finding in findings)
+
+
 def look_at_file(file: Path | None) -> Iterator[Finding]:
     """Yield what is wrong with who may write the configuration: it says where keys sign, and to whom."""
     if file is None:
@@ -73,15 +78,24 @@ def look_at_file(file: Path | None) -> Iterator[Finding]:
         yield warn("configuration", f"{file} belongs to user {found.st_uid}", f"chown {os.geteuid()} {file}")
 
 
-def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known]) -> Iterator[Finding]:
-    """Read each key's secrets into `known`, and yield a line for each."""
+def read_keys(
+    config: Config, environ: Mapping[str, str], known: Mapping[str, dict[str, Known]]
+) -> Iterator[Finding]:
+    """Read the secrets of each key once, and yield a line for each.
+
+    `known` are the exchanges by name; each gets the keys that are valid there.
+    """
     for alias, key in config.keys.items():
-        area = f"keys.{alias}"
+        area, places = f"keys.{alias}", [name for name in known if alias in config.served[name].keys]
+        if not places:
+            continue
         try:
             secret = read_secret(key.secret, environ, config.cmd_env)
             try:
                 shape = shape_of(secret, key.api_key)
-                known[alias] = Known(key_with(config, config.only, alias, secret, environ), shape)
+                for name in places:
+                    signing_key = key_with(config, config.served[name], alias, secret, environ)
+                    known[name][alias] = Known(signing_key, shape)
             finally:
                 wipe(secret)
         except SecretError as error:
@@ -126,13 +140,15 @@ def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -
             yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")
 
 
-def look_at_policies(config: Config) -> Iterator[Finding]:
-    """Yield what each bot may order, and which routes that closes to it."""
-    for exchange in config.served.values():
+def look_at_policies(config: Config, exchanges: Iterable[ExchangeConfig]) -> Iterator[Finding]:
+    """Yield what each bot may order at the exchanges where it has a key, and which routes that closes."""
+    for exchange in exchanges:
         for bot, policies in policies_at(config, exchange).items():
+            if exchange.keys.keys().isdisjoint(config.keys_of(bot)):
+                continue
             may = frozenset(map(Permission, config.bots[bot].may))
             for policy in policies:
-                yield from look_at_policy(exchange, bot, may, policy)
+                yield from said_of(exchange.name, look_at_policy(exchange, bot, may, policy))
 
 
 def look_at_certificate(config: Config) -> Iterator[Finding]:
@@ -152,7 +168,9 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
 
 def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:
     """Yield whether each address can be had; a gateway that runs has them already."""
-    for setting, address in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
+    addresses = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp}
+    addresses |= {f"exchanges.{name}.listen": one.listen for name, one in config.served.items()}
+    for setting, address in addresses.items():
         if address is not None:
             yield (
                 ok(setting, f"{address} is in use by the running gateway")
@@ -192,7 +210,8 @@ def _bindable(setting: str, address: Address) -> Finding:
 def look_at_descriptors(config: Config) -> Iterator[Finding]:
     """Yield whether the system grants as many open files as the bots may want."""
     wanted = config.listen.max_connections
-    limit, room = grantable(wanted, ConnectionSlots(config.upstream.max_connections).all)
+    upstreams = (ConnectionSlots(one.upstream.max_connections).all for one in config.served.values())
+    limit, room = grantable(wanted, sum(upstreams))
     yield vet_descriptors(limit, room, wanted)
 
 
@@ -239,7 +258,12 @@ def look_at_journal(
 
 
 def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
-    aliases = {subject(config.only, alias): alias for alias in config.keys}
+    served = config.served.values()
+    aliases = {
+        subject(one, alias): f"{alias} at {one.name}" if one.at else alias
+        for one in served
+        for alias in one.keys
+    }
     insight = look_into(file, aliases, System().wall())
     if insight is None:
         yield ok("journal", f"{file} is empty; the first start will make its tables")
@@ -255,30 +279,34 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
         keys = ", ".join(aliases[one] for one in insight.unread)
         text = f"the learned limits of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
         yield warn("journal", text, UNREAD_FIX)
-    for alias in config.keys:
-        nonces = Nonces(config.venue.signing.nonce, str)
-        mark = insight.nonces.get(nonces_place(config.only, alias), 0)
-        if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(System().wall() * 1000))) > FAR_S:
-            text = f"the nonces of {alias} are reserved up to {ahead_s:.0f} s ahead of this host's time"
-            yield warn("journal", text, FAR_FIX)
+    for exchange in served:
+        for alias in exchange.keys:
+            nonces = Nonces(exchange.venue.signing.nonce, str)
+            mark = insight.nonces.get(nonces_place(exchange, alias), 0)
+            if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(System().wall() * 1000))) > FAR_S:
+                text = f"the nonces of {alias} are reserved up to {ahead_s:.0f} s ahead of this host's time"
+                yield from said_of(exchange.name, [warn("journal", text, FAR_FIX)])
 
 
-def remembered_limits(config: Config, learned: Mapping[str, Snapshot]) -> Iterator[Finding]:
+def remembered_limits(
+    exchanges: Iterable[ExchangeConfig], learned: Mapping[str, Snapshot]
+) -> Iterator[Finding]:
     """Yield the limits that the journal remembers of each key, in words."""
-    for alias in config.keys:
-        for words in kept_in_words(learned.get(subject(config.only, alias), []), 0.0):
-            yield ok("limits", f"keys.{alias}: {words} (from the journal)")
+    for exchange in exchanges:
+        for alias in exchange.keys:
+            for words in kept_in_words(learned.get(subject(exchange, alias), []), 0.0):
+                text = f"keys.{alias}: {words} (from the journal)"
+                yield from said_of(exchange.name, [ok("limits", text)])
 
 
 def look_at_reach(config: Config) -> Iterator[Finding]:
     """Yield what an address for other machines lacks: encryption, and a name that they may use."""
     listen = config.listen
-    if listen.tcp is None or listen.tcp.is_loopback:
-        return
-    if listen.tls_cert is None:
-        yield warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
-    if all(is_loopback(host) for host in listen.hosts):
-        text = (
-            "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421"
-        )
-        yield warn("listen.hosts", text, "add the host name that those bots use")
+    addresses = {"listen.tcp": listen.tcp}
+    addresses |= {f"exchanges.{name}.listen": one.listen for name, one in config.served.items()}
+    opened = [setting for setting, one in addresses.items() if one is not None and not one.is_loopback]
+    for setting in opened if listen.tls_cert is None else ():
+        yield warn(setting, OPEN_WIRE, OPEN_WIRE_FIX)
+    if opened and all(is_loopback(host) for host in listen.hosts):
+        text = f"{opened[0]} is open to other machines, but listen.hosts names only this one"
+        yield warn("listen.hosts", f"{text}: bots there get 421", "add the host name that those bots use")

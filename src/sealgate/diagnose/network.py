@@ -3,9 +3,9 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
-from sealgate.config import Config
+from sealgate.config import ExchangeConfig
 from sealgate.config.addresses import is_ip
 from sealgate.diagnose.local import found_wrong
 from sealgate.diagnose.vetting import refused_certificate, vet_certificate
@@ -21,9 +21,9 @@ _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
-async def look_at_way(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
+async def look_at_way(config: ExchangeConfig, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
     """Yield lines on DNS and TLS; TLS is not tried without an address."""
-    url = config.only.base_url
+    url = config.base_url
     proxy = next((name for name in _PROXIES if environ.get(name)), None)
     hint = "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
     if not is_ip(url.host):
@@ -53,8 +53,8 @@ async def _resolve(host: str, port: int, hint: str) -> Finding:
     return ok("DNS", f"{host} is {addresses[0]}{more}")
 
 
-async def _shake_hands(config: Config, hint: str) -> Finding:
-    url, wall, timeout_s = config.only.base_url, System().wall(), config.upstream.connect_timeout
+async def _shake_hands(config: ExchangeConfig, hint: str) -> Finding:
+    url, wall, timeout_s = config.base_url, System().wall(), config.upstream.connect_timeout
     context = client_context(config.upstream.ca_file)
     try:
         async with asyncio.timeout(timeout_s):
@@ -74,10 +74,12 @@ async def _shake_hands(config: Config, hint: str) -> Finding:
     return vet_certificate(ssl.cert_time_to_seconds(certificate["notAfter"]), wall)
 
 
-async def look_at_redis(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
+async def look_at_redis(
+    setting: str, environ: Mapping[str, str], cmd_env: Sequence[str]
+) -> AsyncIterator[Finding]:
     """Yield whether Redis answers, if limits are shared. Nothing is written there."""
     try:
-        url = read_redis(config.limits.redis, environ, config.cmd_env)
+        url = read_redis(setting, environ, cmd_env)
     except SecretError as error:
         yield found_wrong("limits.redis", str(error))
         return

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
-from sealgate.config import Config
+from sealgate.config import Config, ExchangeConfig
 from sealgate.diagnose.schemes import (
     End,
     Lesson,
@@ -94,9 +94,9 @@ class CommandClock:
 
 
 @contextlib.asynccontextmanager
-async def direct_upstream(config: Config) -> AsyncIterator[Upstream]:
+async def direct_upstream(config: ExchangeConfig) -> AsyncIterator[Upstream]:
     """Hold a connection to the exchange as long as the block lasts."""
-    upstream = Upstream(destination_of(config.only))
+    upstream = Upstream(destination_of(config))
     try:
         yield upstream
     finally:
@@ -138,24 +138,31 @@ class ProbeSpec:
 
 
 class Discovery:
-    """One search. Raises SecretError.
+    """One search at one exchange. Raises SecretError.
 
     It sends only reads: one for the exchange's time, then signed ones, with a pause before each. `heard` is
     what came of these. `clock_trouble` says why the exchange's time is not known, "" if it is.
     """
 
-    def __init__(self, config: Config, spec: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
-        self._config = config
+    def __init__(
+        self,
+        config: Config,
+        exchange: ExchangeConfig,
+        spec: ProbeSpec,
+        environ: Mapping[str, str],
+        system: System,
+    ) -> None:
+        self._exchange = exchange
         self._spec = spec
         self._system = system
-        self._keys = build_candidates(config, config.only, spec.alias, environ)
-        venue = config.venue
+        self._keys = build_candidates(config, exchange, spec.alias, environ)
+        venue = exchange.venue
         self.plan = make_plan(
             {way.secret_is for way, _ in self._keys},
             Way(Encoding(venue.signing.encoding), SecretIs(venue.signing.secret)),
             SignedTarget(venue.signed_target),
         )
-        self._clock = CommandClock(config.clock.field, system)
+        self._clock = CommandClock(exchange.clock.field, system)
         self.heard: list[ProbeResult] = []
         self.clock_trouble = ""
 
@@ -163,13 +170,13 @@ class Discovery:
         """Send one read after the other, and return how the search ended."""
         # 1. The exchange's time; without one, this host's has to do.
         sent = self._system.now()
-        answer = await read(upstream, self._config.clock.path)
+        answer = await read(upstream, self._exchange.clock.path)
         if isinstance(answer, Failure):
             return SearchEnd(End.UNREACHABLE, answer.detail)
         if lesson_of(answer.status, answer.verdict, upstream.judge) is Lesson.LIMITED:
             return SearchEnd(End.LIMITED, self._words(answer))
         if trouble := self._clock.take(answer, sent):
-            self.clock_trouble = f"{self._config.clock.path}: {trouble}"
+            self.clock_trouble = f"{self._exchange.clock.path}: {trouble}"
         # 2. Signed reads, until it is clear what they teach.
         while not isinstance(step := next_step(self.plan, self.heard), SearchEnd):
             await self._system.sleep(pause_s(self.heard, self._spec.spacing_s))
@@ -182,7 +189,7 @@ class Discovery:
         return self._clock.offset_s() if self._clock.is_synced else None
 
     async def _ask(self, upstream: Upstream, probe: Probe) -> ProbeResult:
-        target = parse_target(self._spec.target(has_query=probe.has_query), self._config.upstream.prefix)
+        target = parse_target(self._spec.target(has_query=probe.has_query), self._exchange.upstream.prefix)
         body = _FALSE_BODY if probe.is_false else b""
         sealer = self._keys[probe.way, probe.target].sealer
         sent = self._system.now()
@@ -203,5 +210,5 @@ class Discovery:
         return ProbeResult(probe, lesson, self._words(answer), limit.retry_after_s)
 
     def _words(self, answer: Answer) -> str:
-        api_key = self._config.keys[self._spec.alias].api_key
+        api_key = self._exchange.keys[self._spec.alias].api_key
         return error_words(answer.status, answer.verdict.words, (api_key,))

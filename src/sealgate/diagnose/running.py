@@ -4,25 +4,32 @@ from collections.abc import Container, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sealgate.machine.findings import Finding, fail, ok, warn
+from sealgate.machine.findings import Finding, Level, fail, ok, warn
 from sealgate.observe.sentences import CALM
 from sealgate.venues.replies import Means
 
 Status = Mapping[str, Any]
 
 
-def pause_s(status: Status) -> float:
-    """Return for how many seconds the running gateway still pauses, 0 if it does not."""
-    return max((float(key["pause_s"]) for key in status["keys"]), default=0.0)
+def _is_about(entry: Status, exchange: str) -> bool:
+    """Whether an entry of the status is about an exchange. That of a gateway with one does not say."""
+    return bool(entry.get("exchange", exchange) == exchange)
 
 
-def judge_pause(status: Status, left_s: float) -> Finding:
+def pause_s(status: Status, exchange: str) -> float:
+    """Return for how many seconds the running gateway still pauses at an exchange, 0 if it does not."""
+    return max((float(key["pause_s"]) for key in status["keys"] if _is_about(key, exchange)), default=0.0)
+
+
+def judge_pause(status: Status, exchange: str, left_s: float) -> Finding:
     """Say why the running gateway pauses; a ban is a failure, with the exchange's words if there are any."""
     again = f"run this again in {left_s:.0f} s"
     bans = [
         error
         for error in status.get("errors", ())
-        if error.get("means", error["kind"]) == Means.BANNED and error["over_since_ms"] is None
+        if error.get("means", error["kind"]) == Means.BANNED
+        and error["over_since_ms"] is None
+        and _is_about(error, exchange)
     ]
     if not bans:
         return warn("exchange", "not contacted: the running gateway is pausing after a 429", again)
@@ -34,8 +41,11 @@ def judge_pause(status: Status, left_s: float) -> Finding:
     return fail("exchange", text, f"stop what else uses them, and {again}")
 
 
-def judge_running(status: Status) -> Iterator[Finding]:
-    """Yield the notices that its live page shows, whether it is ready, and the limits that it has learned."""
+def judge_running(status: Status, exchanges: Container[str]) -> Iterator[Finding]:
+    """Yield the notices that its live page shows, whether it is ready, and the limits that it has learned.
+
+    The limits are those of these exchanges.
+    """
     if "words" not in status:
         yield warn(
             "gateway", f"version {status['version']} is running, older than this command", "restart it"
@@ -48,22 +58,25 @@ def judge_running(status: Status) -> Iterator[Finding]:
         but = ", but degraded" if notices else ""
         yield ok("gateway", f"version {status['version']} is running and ready{but}")
     for key in status["keys"]:
-        area = f"keys.{key['alias']}"
+        area, exchange = f"keys.{key['alias']}", key.get("exchange", "")
+        if exchange and exchange not in exchanges:
+            continue
         for limit in key["limits"]:
             foreign = "; someone else seems to be using this key too" if limit["is_foreign_use"] else ""
             next_step = f"; {step}" if (step := limit["next_step"]) else ""
-            yield ok("limits", f"{area}: {limit['words']}{foreign}{next_step}")
+            text = f"{area}: {limit['words']}{foreign}{next_step}"
+            yield Finding("limits", Level.OK, text, exchange=exchange)
         if not key["limits"]:
-            yield ok("limits", f"{area}: no limit known yet")
+            yield Finding("limits", Level.OK, f"{area}: no limit known yet", exchange=exchange)
 
 
-def judge_stale(status: Status, accepted: Container[str]) -> Iterator[Finding]:
-    """Yield the keys that the running gateway has with an older secret, or older settings.
+def judge_stale(status: Status, exchange: str, accepted: Container[str]) -> Iterator[Finding]:
+    """Yield the keys that the running gateway has with an older secret, or older settings, at an exchange.
 
     Its own requests fail, but the key is among `accepted`: a signed read with what is stored now succeeded.
     """
     for key in status["keys"]:
-        if key["trouble"] and key["alias"] in accepted:
+        if key["trouble"] and key["alias"] in accepted and _is_about(key, exchange):
             text = f"the running gateway's requests fail: {key['trouble']}"
             fix = "the key that is stored now is accepted: load it with `sealgate reload`"
             yield warn(f"keys.{key['alias']}", text, fix)

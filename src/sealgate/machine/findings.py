@@ -48,7 +48,8 @@ class Finding:
     """One line. `causes` are all of them, most likely first, where `text` and `fix` name the first alone.
 
     `paste` are lines for the configuration, which stand below the line as they are. `lists_causes`: they are
-    shown without being asked for, as the reply meant one of several things.
+    shown without being asked for, as the reply meant one of several things. `exchange` is the name of the
+    exchange that it is about, "" if it is about none.
     """
 
     area: str
@@ -58,6 +59,7 @@ class Finding:
     causes: tuple[Cause, ...] = ()
     paste: tuple[str, ...] = ()
     lists_causes: bool = False
+    exchange: str = ""
 
 
 def ok(area: str, text: str) -> Finding:

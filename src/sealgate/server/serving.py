@@ -54,7 +54,7 @@ async def serve(load: Callable[[], Config]) -> None:
     if a gateway has one of its addresses already.
     """
     config = load()
-    if lines := [f"{cause}; {fix}" for cause, fix in leftovers(config)]:
+    if lines := [f"{cause}; {fix}" for cause, fix in leftovers(config.served.values())]:
         raise ConfigError(lines)
     with contextlib.closing(buffered_stderr()) as stream:
         configure_log(config.log.level, config.log.format, System().wall, stream)
