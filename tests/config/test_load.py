@@ -8,6 +8,7 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rig.backends import the_exchange
 from sealgate.config import Address, Config, ConfigError, load_config
 from sealgate.config.load import OwnGateway, load_admin, load_own_gateway
 
@@ -120,7 +121,7 @@ def test_the_environment_alone_is_enough_for_one_key(tmp_path: Path, monkeypatch
 
 def test_every_setting_of_a_file(written: Path) -> None:
     config = load_config(written, environ={})
-    assert config.only.base_url.path == "/base"
+    assert the_exchange(config).base_url.path == "/base"
     assert config.listen.tcp == Address("127.0.0.1", 1)
     assert config.listen.hosts == ("localhost",)
     assert (config.listen.max_body, config.listen.body_timeout) == (2097152, 1.5)

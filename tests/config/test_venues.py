@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rig.backends import the_exchange
 from sealgate.config import Config, ConfigError, load_config
 from sealgate.config.effective import effective
 from sealgate.config.load import load_with_sources
@@ -84,8 +85,8 @@ def test_settings_go_before_the_venues_file(tmp_path: Path) -> None:
     )
     config = loaded(tmp_path, text)
     assert str(config.base_url) == "https://api-testnet.bybit.com"
-    assert (config.venue.prefix, config.clock.path, config.limits.known) == ("/v5", "", ())
-    assert config.venue.signing.encoding == "base64"
+    assert (the_exchange(config).venue.prefix, config.clock.path, config.limits.known) == ("/v5", "", ())
+    assert the_exchange(config).venue.signing.encoding == "base64"
     assert config.keys["main"].recv_window_ms == 900
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rig.backends import the_exchange
 from rig.station import make_config
 from rig.tls import Authority
 from sealgate.config import Config
@@ -45,7 +46,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[bytearray]:
 
 
 def key_of(config: Config, environ: Mapping[str, str]) -> SigningKey:
-    return build_key(config, config.only, "main", environ)
+    return build_key(config, the_exchange(config), "main", environ)
 
 
 def is_wiped(secrets: list[bytearray]) -> bool:
@@ -101,7 +102,7 @@ def test_a_key_for_each_scheme_that_the_secret_allows(
     read: list[bytearray], reference: str, kinds: set[SecretIs]
 ) -> None:
     config = make_config(URL, keys={"main": KEY | {"secret": reference, "session": "env:SESSION"}})
-    keys = build_candidates(config, config.only, "main", ENVIRON)
+    keys = build_candidates(config, the_exchange(config), "main", ENVIRON)
     assert {way.secret_is for way, _ in keys} == kinds
     assert len(keys) == len(kinds) * len(Encoding) * len(SignedTarget)
     for (way, _), key in keys.items():

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from rig.backends import only, pipeline_of
+from rig.backends import only, pipeline_of, the_exchange
 from rig.station import Station
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.machine.system import System
@@ -38,7 +38,10 @@ async def look_after(station: Station, seconds: int, alias: str = "main") -> Non
     gateway = station.gateway
     gateway.services.background.follow(gateway.services.upkeep(gateway.generation))  # its own care ends
     care = KeyCare(
-        pipeline_of(gateway), (gateway.config.only.name, alias), gateway.services.untried, Leaping(seconds)
+        pipeline_of(gateway),
+        (the_exchange(gateway.config).name, alias),
+        gateway.services.untried,
+        Leaping(seconds),
     )
     with pytest.raises(asyncio.CancelledError):
         await care.run()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rig.admitted import answer, remainder
-from rig.backends import only
+from rig.backends import only, the_exchange
 from rig.generation import Scripted, generation_of
 from rig.hand_host import HandHost
 from rig.station import ENVIRON, KEY, make_config
@@ -151,7 +151,7 @@ PREFIX = {"upstream": {"prefix": "/api"}, "clock": {"path": "/api/time"}}
 
 def rules(**tables: Any) -> Any:
     config = make_config("https://api.example.com", **tables)
-    return build_rules(config, config.only, read_roster(config, TOKENS))
+    return build_rules(config, the_exchange(config), read_roster(config, TOKENS))
 
 
 def test_without_bots_everybody_is_local_and_may_not_use_the_keys_own_routes() -> None:

@@ -130,7 +130,7 @@ class Upstream(_Table):
 
 
 class Signing(_Table):
-    """What replaces the venue file's settings; None: nothing does. `Config.venue` includes it."""
+    """What replaces the venue file's settings; None: nothing does. `ExchangeConfig.venue` includes it."""
 
     header_prefix: values.HeaderPrefix | None = Field(
         default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]

@@ -81,7 +81,14 @@ class ExchangeConfig:
         """Put together what holds for an exchange. Its venue includes what overrides the file."""
         if tables.base_url is None:
             raise ValueError(f"no address is known of the exchange {name}")
-        venue = overridden(tables.venue, tables.upstream.prefix, tables.signing)
+        signing = tables.signing
+        venue = tables.venue.overridden(
+            prefix=tables.upstream.prefix,
+            header_prefix=signing.header_prefix,
+            encoding=signing.encoding,
+            secret=signing.secret_is,
+            signs_query=None if signing.target is None else signing.target == "path_and_query",
+        )
         return cls(
             name,
             at,
@@ -95,17 +102,6 @@ class ExchangeConfig:
             tables.routes,
             MappingProxyType({alias: _with_window(key, venue) for alias, key in keys.items()}),
         )
-
-
-def overridden(venue: Venue, prefix: str, signing: Signing) -> Venue:
-    """Return a venue with the settings that stand in for what its file says."""
-    return venue.overridden(
-        prefix=prefix,
-        header_prefix=signing.header_prefix,
-        encoding=signing.encoding,
-        secret=signing.secret_is,
-        signs_query=None if signing.target is None else signing.target == "path_and_query",
-    )
 
 
 def _with_window(key: Key, venue: Venue) -> Key:
@@ -165,11 +161,6 @@ class Config(BaseSettings):
         """Let the venues' files say what nobody set."""
         return filled(tree) if isinstance(tree, Mapping) else tree
 
-    def model_post_init(self, _context: object, /) -> None:
-        """Put the settings that override the venue's file into the venue, where there is one exchange."""
-        if not self.exchanges:
-            object.__setattr__(self, "venue", overridden(self.venue, self.upstream.prefix, self.signing))
-
     @cached_property
     def served(self) -> Mapping[str, ExchangeConfig]:
         """The exchanges by name, each with all that holds for it. Without [exchanges], the venue's name."""
@@ -188,11 +179,6 @@ class Config(BaseSettings):
                 for name, exchange in self.exchanges.items()
             }
         )
-
-    @property
-    def only(self) -> ExchangeConfig:
-        """The exchange of a configuration that is about one."""
-        return next(iter(self.served.values()))
 
     @property
     def exchange_urls(self) -> str:
