@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,18 @@ def test_elsewhere_a_finding_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("NO_COLOR", "1")
     assert list(finding_lines(FINDING, None)) == [
         "fail  keys.main          a signed read was refused; do this"
+    ]
+
+
+def test_a_finding_about_an_exchange_begins_with_its_name_and_the_others_keep_its_column(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    of_perp = replace(FINDING, exchange="perp")
+    lines = [line for one in (FINDING, of_perp) for line in finding_lines(one, None, name_length=4)]
+    assert lines == [
+        "fail  keys.main                a signed read was refused; do this",
+        "fail  perp: keys.main          a signed read was refused; do this",
     ]
 
 

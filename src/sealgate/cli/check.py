@@ -41,9 +41,10 @@ def command(  # noqa: PLR0913 - one for each option
     from sealgate.cli.report import as_document, closing_lines, finding_lines, line_width
     from sealgate.diagnose.check import check
 
-    def show(finding: Finding) -> None:
-        for line in () if as_json else finding_lines(finding, line_width(), explains=explain):
-            click.echo(line)
+    def show(finding: Finding, name_length: int) -> None:
+        if not as_json:
+            lines = finding_lines(finding, line_width(), explains=explain, name_length=name_length)
+            click.echo("\n".join(lines))
 
     checked = check(config_file, path, os.environ, show, is_offline=offline, exchange_name=exchange_name)
     if as_json:

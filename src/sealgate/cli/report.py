@@ -52,15 +52,18 @@ def line_width() -> int | None:
     return min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else None
 
 
-def finding_lines(finding: Finding, width: int | None, *, explains: bool = False) -> Iterator[str]:
+def finding_lines(
+    finding: Finding, width: int | None, *, explains: bool = False, name_length: int = 0
+) -> Iterator[str]:
     """Yield the lines of a finding: level, area, text; then what to do about it, and the causes.
 
-    The name of its exchange is put before the area.
+    The name of its exchange is put before the area; `name_length` is that of the longest such name.
     """
-    indent = _INDENT + " " * (_AREA + 2)
+    room = _AREA + (name_length + len(": ") if name_length else 0)
+    indent = _INDENT + " " * (room + 2)
     level = coloured(finding.level.value.ljust(_LEVEL), finding.level.value)
     area = f"{finding.exchange}: {finding.area}" if finding.exchange else finding.area
-    head = f"{area.ljust(_AREA)}  {finding.text}"
+    head = f"{area.ljust(room)}  {finding.text}"
     if width is None:
         yield f"{level}  {head}" + (f"; {finding.fix}" if finding.fix else "")
     else:

@@ -59,22 +59,23 @@ def check(  # noqa: PLR0913 - the options of the command
     config_file: Path | None,
     path: str | None,
     environ: Mapping[str, str],
-    show: Callable[[Finding], None],
+    show: Callable[[Finding, int], None],
     *,
     is_offline: bool,
     exchange_name: str | None = None,
 ) -> Checked:
     """Run all probes, and show each line as it comes; of all exchanges, or of one.
 
-    The signed read is of `path`, or the venue's own. What is shown names its exchange if there are several.
+    The signed read is of `path`, or the venue's own. What is shown names its exchange if there are several;
+    the length of the longest name is shown beside it, else 0.
     """
     findings: list[Finding] = []
-    has_several = False
+    name_length = 0
 
     def tell(found: Iterable[Finding]) -> None:
         for finding in found:
             findings.append(finding)
-            show(finding if has_several else replace(finding, exchange=""))
+            show(finding if name_length else replace(finding, exchange=""), name_length)
 
     # 1. The configuration: without one, there is nothing else to look at.
     if not is_configured(config_file, environ):
@@ -88,7 +89,7 @@ def check(  # noqa: PLR0913 - the options of the command
         tell(local.found_wrong("configuration", line) for line in str(error).splitlines())
         return Checked(UNUSABLE, findings)
     config, file, settings = loaded.config, loaded.file, effective(loaded)
-    has_several = len(config.served) > 1
+    name_length = max(map(len, config.served)) if len(config.served) > 1 else 0
     is_about_one = exchange_name is not None or path is not None
     exchanges = [chosen_exchange(config, exchange_name)] if is_about_one else [*config.served.values()]
     targets = {one.name: _signed_read(one, path) for one in exchanges}

@@ -214,7 +214,7 @@ class World:
             gateway, admin = await self._gateway.enter_async_context(running)
             self._running = gateway
             gateway.services.untried.clear()  # the exchange gets the test's requests only
-            if config.clock.required:
+            if any(exchange.clock.required for exchange in config.served.values()):
                 await gateway.wait_until_ready(_READY_S)
         except (ConfigError, SecretError, JournalError, StartError) as error:
             raise SetupError(str(error)) from None
