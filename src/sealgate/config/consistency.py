@@ -11,7 +11,7 @@ from sealgate.machine.nearest import nearest
 from sealgate.venues.routes import RouteTable
 
 # The settings by which one address may be two exchanges.
-_WAY = {"prefix", "source", "proxy", "headers"}
+_WAY = ("prefix", "source", "proxy", "headers")
 
 
 def inconsistencies(config: Config) -> list[Problem]:
@@ -81,7 +81,7 @@ def _exchanges_are_different(config: Config) -> Iterator[Problem]:
 def _is_same(one: ExchangeConfig, other: ExchangeConfig) -> bool:
     address, there = (Address(each.base_url.host, each.base_url.port) for each in (one, other))
     paths = {(each.base_url.path, each.venue.name) for each in (one, other)}
-    ways = [each.upstream.model_dump(include=_WAY) for each in (one, other)]
+    ways = [[getattr(each.upstream, name, None) for name in _WAY] for each in (one, other)]
     return address.takes(there) and len(paths) == 1 and ways[0] == ways[1]
 
 
