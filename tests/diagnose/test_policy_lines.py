@@ -102,18 +102,19 @@ def test_policies_of_several_exchanges_say_where_they_hold() -> None:
         "keys": {"main": {**key, "exchange": "spot"}, "swap": {**key, "exchange": "perp"}},
         "bots": bots,
     }
-    found = [(one.area, one.text) for one in look_at_policies(config_of(tree))]
+    config = config_of(tree)
+    found = [(one.exchange, one.area, one.text) for one in look_at_policies(config, config.served.values())]
     worth = "may send orders in any symbol, together worth at most 50000 a day"
     prices = "for all but limit buys, the gateway reads prices: GET /v1/trade/symbols/list"
     assert found[::2] == [
-        ("bots.grid.policy", "at spot, grid may send orders in BTC"),
-        ("bots.cash.policy", "at spot, cash may send orders in any symbol, at most 5 a day"),
-        ("bots.grid.policy", "at perp, grid may send orders in BTC"),
-        ("bots.grid.policies.perp", f"at perp, grid {worth}; {prices}"),
+        ("spot", "bots.grid.policy", "grid may send orders in BTC"),
+        ("spot", "bots.cash.policy", "cash may send orders in any symbol, at most 5 a day"),
+        ("perp", "bots.grid.policy", "grid may send orders in BTC"),
+        ("perp", "bots.grid.policies.perp", f"grid {worth}; {prices}"),
     ]
-    assert [text[:15] for _, text in found[1::2]] == [
-        *("at spot, closes", "at spot, closes"),
-        *("at perp, closes", "at perp, closes"),
+    assert [(exchange, text.split()[0]) for exchange, _, text in found[1::2]] == [
+        *[("spot", "closes")] * 2,
+        *[("perp", "closes")] * 2,
     ]
 
 

@@ -144,8 +144,6 @@ def look_at_policies(config: Config, exchanges: Iterable[ExchangeConfig]) -> Ite
     """Yield what each bot may order at the exchanges where it has a key, and which routes that closes."""
     for exchange in exchanges:
         for bot, policies in policies_at(config, exchange).items():
-            if exchange.keys.keys().isdisjoint(config.keys_of(bot)):
-                continue
             may = frozenset(map(Permission, config.bots[bot].may))
             for policy in policies:
                 yield from said_of(exchange.name, look_at_policy(exchange, bot, may, policy))

@@ -126,8 +126,7 @@ def look_at_policy(
     config: ExchangeConfig, bot: str, may_send: frozenset[Permission], policy: Policy
 ) -> tuple[Finding, Finding]:
     """Return what a bot may order at this venue, and which routes its policy closes."""
-    where = f"at {config.name}, " if config.at else ""
-    area, may = f"bots.{bot}.{policy.name}", f"{where}{bot} {words(policy)}"
+    area, may = f"bots.{bot}.{policy.name}", f"{bot} {words(policy)}"
     file = f"the file of {config.venue.name}"
     can, closes = ("would", "would close") if policy.observe else ("can", "closes")
     own_file = "in a venue file of your own"
@@ -152,7 +151,7 @@ def look_at_policy(
         orders = ok(area, may)
     rule_by_route = {name: policy.lacks(route.order) for name, route in routes}
     closed = [f"{name} ({rule})" for name, rule in rule_by_route.items() if rule is not None]
-    text = f"{where}{closes} {', '.join((*closed, _UNNAMED))}"
+    text = f"{closes} {', '.join((*closed, _UNNAMED))}"
     fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venues.md)"
     return orders, warn(area, text, fix) if closed else ok(area, text)
 
