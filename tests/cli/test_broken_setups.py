@@ -105,10 +105,10 @@ def damaged_journal(setup: Setup) -> None:
 def journal_in_doubt(setup: Setup) -> None:
     file = setup.folder / "journal.db"
     prepare(file)
-    row = ("1", "r1", "grid", "main", "POST", "/order", "order", "/order", 1, 2, 1, 3, "unknown")
+    row = ("1", "r1", "grid", "service", "main", "POST", "/order", "order", "/order", 1, 2, 1, 3, "unknown")
     columns = (
-        "id, request_id, bot, key, method, route, lane, target, timestamp_ms, fence_ms, attempts, sent_ms, "
-        "state"
+        "id, request_id, bot, exchange, key, method, route, lane, target, timestamp_ms, fence_ms, attempts, "
+        "sent_ms, state"
     )
     with closing(sqlite3.connect(file)) as database, database:
         database.execute(f"INSERT INTO orders ({columns}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
