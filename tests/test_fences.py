@@ -88,11 +88,13 @@ def test_json_is_json(block: Fence) -> None:
 def test_toml_is_a_valid_configuration_beside_a_key(block: Fence, tmp_path: Path) -> None:
     file = tmp_path / "sealgate.toml"
     file.write_text(block.text)
-    environ = {
-        "SEALGATE_BASE_URL": "https://exchange.example",
-        "SEALGATE_KEYS__MAIN__API_KEY": "ak",
-        "SEALGATE_KEYS__MAIN__SECRET": "env:S",
-    }
+    key = {"SEALGATE_KEYS__MAIN__API_KEY": "ak", "SEALGATE_KEYS__MAIN__SECRET": "env:S"}
+    environ = {"SEALGATE_BASE_URL": "https://exchange.example", **key}
+    if "[exchanges." in block.text:  # each of them has a key in it
+        environ = {}
+    elif ".policies.spot]" in block.text:
+        spot = {"SEALGATE_EXCHANGES__SPOT__VENUE": "binance", "SEALGATE_KEYS__MAIN__EXCHANGE": "spot"}
+        environ = {**key, **spot, "SEALGATE_BOTS__GRID__TOKEN": "env:T"}
     load_config(file, environ=environ)
 
 

@@ -131,7 +131,7 @@ async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> No
     async with running_upstream() as upstream, serving(upstream, tmp_path) as program:
         address = event(program, "listening")["bots"].removeprefix("http://")
         told = (
-            "a Sealgate gateway runs there already; stop it, or `sealgate reload`; for another exchange, set "
+            "a Sealgate gateway runs there already; stop it, or `sealgate reload`; for a second gateway, set "
         )
         admin = event(program, "listening")["admin"].removeprefix("http://")
         others = {"SEALGATE_ADMIN__TCP": f"127.0.0.1:{free_port()}"}
@@ -163,7 +163,7 @@ async def test_a_second_one_says_that_the_first_runs_already(tmp_path: Path, way
             pid = program.process.pid
             assert line == (
                 f"sealgate: error: already running: pid {pid}, at {bots}; apply changes to it with "
-                f"`sealgate reload`, or stop it (kill {pid}); for another exchange, give this gateway "
+                f"`sealgate reload`, or stop it (kill {pid}); for a second gateway, give this one "
                 "addresses of its own"
             )
             program.tell(signal.SIGKILL)

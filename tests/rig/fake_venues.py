@@ -1,6 +1,6 @@
 """Exchanges that check each signature, in code that shares nothing with the gateway.
 
-They know one symbol, and as much of their API as unmodified clients ask for.
+They know one symbol, and as much of their API as unmodified clients ask for. Each host is one by itself.
 """
 
 import base64
@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,14 +17,27 @@ from urllib.parse import parse_qs
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
+from rig.fake_symbols import (
+    BINANCE_ACCOUNT,
+    BINANCE_SYMBOLS,
+    BYBIT_SYMBOL,
+    FUTURES_ACCOUNT,
+    KRAKEN_ASSETS,
+    KRAKEN_SYMBOL,
+    OKX_SYMBOL,
+)
+
 API_KEY, SECRET, PASSPHRASE = "real-api-key", "real secret of the exchange", "real passphrase"
 _WINDOW_MS = 5_000
 
 
 @dataclass
 class Fake:
-    """One that runs. `refused` has the reasons why signatures were not right, `orders` what was placed."""
+    """One that runs, and its only key. `refused` has what was not right, `orders` what was placed."""
 
+    name: str
+    api_key: str = API_KEY
+    secret: str = SECRET
     base_url: str = ""
     seen: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -32,10 +45,15 @@ class Fake:
 
 
 @asynccontextmanager
-async def running_fake(name: str) -> AsyncIterator[Fake]:
-    """Run an exchange: "okx" or "binance"."""
-    fake = Fake()
-    answer = {"okx": _okx, "binance": _binance}[name]
+async def running_fake(name: str, api_key: str = API_KEY, secret: str = SECRET) -> AsyncIterator[Fake]:
+    """Run an exchange: "okx", "bybit", "kraken" or one of Binance's hosts, by its venue's name."""
+    fake = Fake(name, api_key, secret)
+    answers: dict[str, Callable[[Fake, web.BaseRequest, str], Any]] = {
+        "okx": _okx,
+        "bybit": _bybit,
+        "kraken": _kraken,
+    }
+    answer = answers.get(name, _binance)
 
     async def handle(request: web.BaseRequest) -> web.Response:
         body = (await request.read()).decode()
@@ -55,11 +73,11 @@ def _okx(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
     path = request.path.removeprefix("/api/v5/")
     if path.startswith(("public/", "market/")):
         is_spot = path == "public/instruments" and request.query.get("instType") == "SPOT"
-        return _okx_ok([{"ts": str(now_ms())}] if path == "public/time" else [_OKX_SYMBOL] if is_spot else [])
+        return _okx_ok([{"ts": str(now_ms())}] if path == "public/time" else [OKX_SYMBOL] if is_spot else [])
     head = request.headers
     message = f"{head['OK-ACCESS-TIMESTAMP']}{request.method}{request.raw_path}{body}"
-    signature = base64.b64encode(hmac.digest(SECRET.encode(), message.encode(), "sha256")).decode()
-    if (head["OK-ACCESS-KEY"], head["OK-ACCESS-PASSPHRASE"]) != (API_KEY, PASSPHRASE):
+    signature = base64.b64encode(hmac.digest(fake.secret.encode(), message.encode(), "sha256")).decode()
+    if (head["OK-ACCESS-KEY"], head["OK-ACCESS-PASSPHRASE"]) != (fake.api_key, PASSPHRASE):
         return _refused(fake, "another key", {"code": "50111", "msg": "Invalid OK-ACCESS-KEY", "data": []})
     if head["OK-ACCESS-SIGN"] != signature:
         return _refused(fake, message, {"code": "50113", "msg": "Invalid Sign", "data": []})
@@ -84,33 +102,93 @@ def _refused(fake: Fake, why: str, answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def _bybit(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
+    path, head = request.path, request.headers
+    answers: dict[str, Any] = {
+        "/v5/market/instruments-info": {"category": "spot", "list": [BYBIT_SYMBOL]},
+        "/v5/account/info": {"unifiedMarginStatus": 6, "marginMode": "REGULAR_MARGIN"},
+        "/v5/user/query-api": {"uta": 1, "unified": 0, "readOnly": 0, "permissions": {}},
+        "/v5/asset/coin/query-info": {"rows": []},
+        "/v5/account/wallet-balance": {
+            "list": [{"accountType": "UNIFIED", "coin": [{"coin": "USDT", "walletBalance": "1000.0"}]}]
+        },
+        "/v5/order/create": {"orderId": "812", "orderLinkId": ""},
+    }
+    if not path.startswith("/v5/market/"):
+        query = request.raw_path.partition("?")[2]
+        stamped = head["X-BAPI-TIMESTAMP"] + head["X-BAPI-API-KEY"] + head["X-BAPI-RECV-WINDOW"]
+        message = f"{stamped}{query}{body}"
+        if head["X-BAPI-API-KEY"] != fake.api_key:
+            return _refused(fake, "another key", {"retCode": 10003, "retMsg": "API key is invalid."})
+        if head["X-BAPI-SIGN"] != hmac.new(fake.secret.encode(), message.encode(), "sha256").hexdigest():
+            return _refused(fake, message, {"retCode": 10004, "retMsg": "Error sign"})
+        if abs(int(head["X-BAPI-TIMESTAMP"]) - now_ms()) > _WINDOW_MS:
+            return _refused(fake, message, {"retCode": 10002, "retMsg": "invalid request, timestamp"})
+        if path == "/v5/order/create":
+            fake.orders.append(json.loads(body))
+    return {"retCode": 0, "retMsg": "OK", "result": answers.get(path, {"list": []}), "time": now_ms()}
+
+
+def _kraken(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
+    path = request.path
+    answers: dict[str, Any] = {
+        "/0/public/Time": {"unixtime": now_ms() // 1000},
+        "/0/public/Assets": KRAKEN_ASSETS,
+        "/0/public/AssetPairs": {"XXBTZUSD": KRAKEN_SYMBOL},
+        "/0/private/BalanceEx": {"ZUSD": {"balance": "1000.0", "hold_trade": "0.0"}},
+        "/0/private/AddOrder": {"descr": {"order": "buy 0.001 XBTUSD @ limit 65000.0"}, "txid": ["O812"]},
+    }
+    if path.startswith("/0/private/"):
+        form = {name: texts[0] for name, texts in parse_qs(body).items()}
+        digest = hashlib.sha256(f"{form['nonce']}{body}".encode()).digest()
+        mac = hmac.digest(base64.b64decode(fake.secret), path.encode() + digest, "sha512")
+        if request.headers["API-Key"] != fake.api_key:
+            return _refused(fake, "another key", {"error": ["EAPI:Invalid key"]})
+        if request.headers["API-Sign"] != base64.b64encode(mac).decode():
+            return _refused(fake, body, {"error": ["EAPI:Invalid signature"]})
+        if path == "/0/private/AddOrder":
+            fake.orders.append(form)
+    return {"error": [], "result": answers.get(path, {})}
+
+
+# The paths of each host of Binance.
+_BINANCE_HOSTS = {
+    "binance": ("/api/", "/sapi/"),
+    "binanceusdm": ("/fapi/", "/futures/"),
+    "binancecoinm": ("/dapi/", "/futures/"),
+    "binance-papi": ("/papi/",),
+}
+
+
 def _binance(fake: Fake, request: web.BaseRequest, body: str) -> Any:
     path = request.path
-    open_to_all = {
-        "/api/v3/time": {"serverTime": now_ms()},
-        "/api/v3/exchangeInfo": {
-            "timezone": "UTC",
-            "serverTime": now_ms(),
-            "rateLimits": [],
-            "exchangeFilters": [],
-            "symbols": [_BINANCE_SYMBOL],
-        },
-    }
+    if not path.startswith(_BINANCE_HOSTS[fake.name]):
+        return _refused(fake, f"{path} is of another host", {"code": -1, "msg": "no such path"})
     whole = request.raw_path.partition("?")[2] or body
-    if path in open_to_all or "signature=" not in whole:
-        return open_to_all.get(path, [])
+    if "signature=" in whole:
+        return _binance_signed(fake, request, whole)
+    if path.endswith("/exchangeInfo"):
+        symbols = BINANCE_SYMBOLS[path.split("/")[1]]
+        return {"timezone": "UTC", "rateLimits": [], "exchangeFilters": [], "symbols": symbols}
+    return {"serverTime": now_ms()} if path.endswith("/time") else []
+
+
+def _binance_signed(fake: Fake, request: web.BaseRequest, whole: str) -> Any:
+    path = request.path
     message, _, given = whole.rpartition("&signature=")
     values = {name: texts[0] for name, texts in parse_qs(message).items()}
-    if request.headers["X-MBX-APIKEY"] != API_KEY:
+    if request.headers["X-MBX-APIKEY"] != fake.api_key:
         return _refused(fake, "another key", {"code": -2008, "msg": "Invalid Api-Key ID."})
-    if given != hmac.new(SECRET.encode(), message.encode(), hashlib.sha256).hexdigest():
+    if given != hmac.new(fake.secret.encode(), message.encode(), hashlib.sha256).hexdigest():
         return _refused(fake, message, {"code": -1022, "msg": "Signature for this request is not valid."})
     if abs(int(values["timestamp"]) - now_ms()) > _WINDOW_MS:
         return _refused(fake, message, {"code": -1021, "msg": "Timestamp is outside of the recvWindow."})
-    if path == "/api/v3/order" and request.method == "POST":
+    if path.endswith("/order") and request.method == "POST":
         fake.orders.append(values)
         return _binance_order(values)
-    return _BINANCE_ACCOUNT if path == "/api/v3/account" else []
+    if path.endswith("/account"):
+        return BINANCE_ACCOUNT if path.startswith("/api/") else FUTURES_ACCOUNT
+    return []
 
 
 def _binance_order(order: Mapping[str, str]) -> dict[str, Any]:
@@ -127,97 +205,3 @@ def _binance_order(order: Mapping[str, str]) -> dict[str, Any]:
         "status": "NEW",
         "fills": [],
     }
-
-
-_OKX_SYMBOL = {
-    "instType": "SPOT",
-    "instId": "BTC-USDT",
-    "baseCcy": "BTC",
-    "quoteCcy": "USDT",
-    "state": "live",
-    "tickSz": "0.1",
-    "lotSz": "0.00000001",
-    "minSz": "0.00001",
-    "alias": "",
-    "category": "1",
-    "ctMult": "",
-    "ctType": "",
-    "ctVal": "",
-    "ctValCcy": "",
-    "expTime": "",
-    "lever": "10",
-    "listTime": "1548133413000",
-    "optType": "",
-    "settleCcy": "",
-    "stk": "",
-    "uly": "",
-    "instFamily": "",
-    "maxLmtSz": "9999999999",
-    "maxMktSz": "1000000",
-    "maxLmtAmt": "20000000",
-    "maxMktAmt": "1000000",
-    "maxTwapSz": "9999999999",
-    "maxIcebergSz": "9999999999",
-    "maxTriggerSz": "9999999999",
-    "maxStopSz": "1000000",
-    "ruleType": "normal",
-}
-_BINANCE_SYMBOL = {
-    "symbol": "BTCUSDT",
-    "status": "TRADING",
-    "baseAsset": "BTC",
-    "quoteAsset": "USDT",
-    "baseAssetPrecision": 8,
-    "quotePrecision": 8,
-    "quoteAssetPrecision": 8,
-    "baseCommissionPrecision": 8,
-    "quoteCommissionPrecision": 8,
-    "orderTypes": ["LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS_LIMIT", "TAKE_PROFIT_LIMIT"],
-    "icebergAllowed": True,
-    "ocoAllowed": True,
-    "otoAllowed": True,
-    "opoAllowed": True,
-    "quoteOrderQtyMarketAllowed": True,
-    "allowTrailingStop": True,
-    "cancelReplaceAllowed": True,
-    "amendAllowed": True,
-    "pegInstructionsAllowed": True,
-    "isSpotTradingAllowed": True,
-    "isMarginTradingAllowed": False,
-    "filters": [
-        {"filterType": "PRICE_FILTER", "minPrice": "0.01", "maxPrice": "1000000.00", "tickSize": "0.01"},
-        {"filterType": "LOT_SIZE", "minQty": "0.00001", "maxQty": "9000.0", "stepSize": "0.00001"},
-        {"filterType": "MARKET_LOT_SIZE", "minQty": "0.0", "maxQty": "100.0", "stepSize": "0.0"},
-        {
-            "filterType": "NOTIONAL",
-            "minNotional": "5.0",
-            "applyMinToMarket": True,
-            "maxNotional": "9000000.0",
-            "applyMaxToMarket": False,
-            "avgPriceMins": 5,
-        },
-        {"filterType": "MAX_NUM_ORDERS", "maxNumOrders": 200},
-    ],
-    "permissions": [],
-    "permissionSets": [["SPOT"]],
-    "defaultSelfTradePreventionMode": "NONE",
-    "allowedSelfTradePreventionModes": ["NONE"],
-}
-_BINANCE_ACCOUNT = {
-    "makerCommission": 10,
-    "takerCommission": 10,
-    "buyerCommission": 0,
-    "sellerCommission": 0,
-    "commissionRates": {"maker": "0.001", "taker": "0.001", "buyer": "0", "seller": "0"},
-    "canTrade": True,
-    "canWithdraw": True,
-    "canDeposit": True,
-    "brokered": False,
-    "requireSelfTradePrevention": False,
-    "preventSor": False,
-    "updateTime": 1,
-    "accountType": "SPOT",
-    "balances": [{"asset": "USDT", "free": "1000.0", "locked": "0.0"}],
-    "permissions": ["SPOT"],
-    "uid": 1,
-}

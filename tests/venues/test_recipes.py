@@ -4,11 +4,14 @@ The exchange at the other end checks each signature, and knows the real key alon
 """
 
 import asyncio
+import base64
 import json
 import os
+import re
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import tomllib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import ccxt  # type: ignore[import-untyped]
@@ -18,7 +21,7 @@ import pytest
 from rig.fake_venues import API_KEY, PASSPHRASE, SECRET, Fake, running_fake
 from rig.fences import ROOT, fences
 from sealgate.config import load_config
-from sealgate.server.gateway import running_gateway
+from sealgate.server.gateway import Gateway, running_gateway
 
 EXAMPLES = ROOT / "examples"
 BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}
@@ -43,14 +46,36 @@ async def venue_and_gateway(folder: Path, name: str, *, bots: bool = True) -> As
             yield fake, f"http://{gateway.address}"
 
 
-async def run(text: str) -> str:
-    """Run a program in a process of its own, as importing ccxt takes long and brings much along."""
+@asynccontextmanager
+async def four_exchanges(folder: Path, **places: str) -> AsyncIterator[tuple[Mapping[str, Fake], Gateway]]:
+    """Run the exchanges of examples/exchanges, each with a key of its own, and the gateway of its file."""
+    text = (EXAMPLES / "exchanges" / "sealgate.toml").read_text()
+    (folder / "sealgate.toml").write_text(text)
+    places |= {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
+    secrets = {"grid.token": TOKEN, "okx.passphrase": PASSPHRASE}
+    async with AsyncExitStack() as stack:
+        fakes = {}
+        for name, key in tomllib.loads(text)["keys"].items():
+            secret = f"secret of {name}"
+            secrets[f"{name}.secret"] = base64.b64encode(secret.encode()).decode()
+            fake = running_fake(name, key["api_key"], secrets[f"{name}.secret"])
+            fakes[name] = await stack.enter_async_context(fake)
+            places[f"SEALGATE_EXCHANGES__{name.upper()}__BASE_URL"] = fakes[name].base_url
+        for file, secret in secrets.items():
+            (folder / file).write_text(secret)
+            (folder / file).chmod(0o600)
+        config = load_config(folder / "sealgate.toml", environ=places)
+        yield fakes, await stack.enter_async_context(running_gateway(config))
+
+
+async def run(text: str, *program: str, **environ: str) -> str:
+    """Run a program, Python unless another is named, in a process of its own: ccxt brings much along."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-"),
+        *(program or (sys.executable, "-W", "error", "-")),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={"PATH": os.environ["PATH"]},
+        env={"PATH": os.environ["PATH"], **environ},
     )
     async with asyncio.timeout(60):
         out, err = await process.communicate(text.encode())
@@ -75,6 +100,31 @@ async def test_an_unmodified_class_of_ccxt_trades_with_a_made_up_key(tmp_path: P
     assert "812" in out
     assert out.endswith(" done\n")
     assert_only_the_real_key_arrived(fake)
+
+
+async def test_four_classes_of_ccxt_in_one_process_trade_through_one_gateway(tmp_path: Path) -> None:
+    text = (EXAMPLES / "exchanges" / "ccxt_four.py").read_text().replace("TOKEN", TOKEN)
+    async with four_exchanges(tmp_path) as (fakes, gateway):
+        out = await run(text.replace(ADDRESS, f"http://{gateway.address}"))
+    assert out.count("1000.0") >= len(fakes)
+    assert out.count("812 done\n") == len(fakes)
+    for fake in fakes.values():
+        assert_only_the_real_key_arrived(fake)
+
+
+@pytest.mark.needs("curl")
+async def test_curl_names_the_exchange_in_the_path_or_uses_its_own_address(tmp_path: Path) -> None:
+    [text] = [block.text for block in fences(ROOT / "docs" / "exchanges.md") if block.text.startswith("curl")]
+    [own] = re.findall(r"# (http://\S+);", (ROOT / "docs" / "exchanges.md").read_text())
+    text = text.replace("TOKEN", TOKEN).replace("curl ", "curl -fsS ")
+    async with four_exchanges(tmp_path, SEALGATE_EXCHANGES__BYBIT__LISTEN="127.0.0.1:0") as (fakes, gateway):
+        lines = text.replace(ADDRESS, f"http://{gateway.address}")
+        lines += f"curl -fsS {own} -H 'Authorization: Bearer {TOKEN}'"
+        bybit = gateway.listeners.exchange_urls["bybit"]
+        out = await run(lines.replace("http://127.0.0.1:8801", bybit), "sh", "-e")
+    assert out.count("totalEq") == 1
+    assert out.count("unifiedMarginStatus") == 2
+    assert [fake.refused for fake in fakes.values()] == [[]] * 4
 
 
 async def test_what_freqtrade_hands_to_ccxt_leads_through_the_gateway(tmp_path: Path) -> None:

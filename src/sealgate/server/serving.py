@@ -275,6 +275,6 @@ def _second_of(config: Config, environ: Mapping[str, str]) -> str | None:
         stop = "stop it" if process is None else f"stop it (kill {process})"
         return (
             f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
-            "another exchange, give this gateway addresses of its own"
+            "a second gateway, give this one addresses of its own"
         )
     return None

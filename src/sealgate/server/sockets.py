@@ -67,7 +67,7 @@ async def cannot_listen(address: Address, setting: str, error: OSError) -> Start
         cause = "another program listens there"
         if await _is_gateway(address):
             cause = "a Sealgate gateway runs there already"
-            fix = f"stop it, or `sealgate reload`; for another exchange, set {setting} to another address"
+            fix = f"stop it, or `sealgate reload`; for a second gateway, set {setting} to another address"
     return StartError(f"cannot listen on {address}: {cause}; {fix}")
 
 
