@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import json
 import re
 import shlex
@@ -178,6 +179,19 @@ def test_it_says_that_the_clock_is_the_hosts() -> None:
 
 def test_a_key_is_chosen_by_its_alias() -> None:
     assert signed("GET", TARGET, "--key", "alt", **TWO_KEYS)["headers"]["X-SERVICE-APIKEY"] == "ak-public-2"
+
+
+def test_the_curl_command_goes_the_way_that_the_gateway_does() -> None:
+    way = {
+        "SEALGATE_UPSTREAM__PROXY": "socks5://grid@127.0.0.1:1080",
+        "SEALGATE_UPSTREAM__SOURCE": "127.0.0.1",
+        "SEALGATE_UPSTREAM__HEADERS": '{"x-simulated-trading": "1"}',
+    }
+    words = shlex.split(sign("GET", TARGET, "--curl", **way).stdout)
+    options = set(itertools.pairwise(words))
+    assert ("--proxy", "socks5h://grid@127.0.0.1:1080") in options
+    assert ("--interface", "127.0.0.1") in options
+    assert ("--header", "x-simulated-trading: 1") in options
 
 
 @pytest.mark.needs("curl")

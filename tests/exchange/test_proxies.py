@@ -267,3 +267,10 @@ async def test_the_password_is_nowhere(scheme: str, caplog: pytest.LogCaptureFix
     assert "does not accept user and password" in str(structured)
     for form in (canary, base64.b64encode(f"{USER}:{canary}".encode()).decode()):
         assert form not in said
+
+
+def test_another_password_is_another_way() -> None:
+    """A reload opens new connections where only the password has changed."""
+    url = parse_proxy("http://grid@127.0.0.1:3128")
+    assert Way("", url, Secret("a")) == Way("", url, Secret("a"))
+    assert Way("", url, Secret("a")) != Way("", url, Secret("b"))

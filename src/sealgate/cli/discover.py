@@ -16,6 +16,8 @@ from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.arguments import checked_target, chosen_alias, chosen_exchange
 from sealgate.diagnose.probe import Discovery, ProbeSpec, direct_upstream
 from sealgate.diagnose.schemes import ENDS, End, Lesson, Plan, ProbeResult, SearchEnd
+from sealgate.keys.key import Secret
+from sealgate.keys.parts import read_proxy_password
 from sealgate.keys.signing_choices import SignedTarget
 from sealgate.machine.loop import run
 from sealgate.machine.system import System
@@ -77,7 +79,7 @@ def command(
         leave_with_error("there is no terminal to ask on; pass --yes to send them")
     if not is_agreed and not click.confirm("Send them?", err=True):
         leave("nothing was sent")
-    finding = run(_search(exchange, discovery))
+    finding = run(_search(exchange, discovery, read_proxy_password(exchange, os.environ, config.cmd_env)))
     for line in explanation(exchange, chosen, discovery, finding):
         click.echo(f"sealgate: {line}", err=True)
     settings = _settings(exchange, finding)
@@ -90,13 +92,13 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-async def _search(exchange: ExchangeConfig, discovery: Discovery) -> SearchEnd:
+async def _search(exchange: ExchangeConfig, discovery: Discovery, proxy_password: Secret) -> SearchEnd:
     """Send the reads, and print each answer as it arrives."""
 
     def tell(heard: ProbeResult) -> None:
         click.echo(line(len(discovery.heard), heard), err=True)
 
-    async with direct_upstream(exchange) as upstream:
+    async with direct_upstream(exchange, proxy_password) as upstream:
         return await discovery.run(upstream, tell)
 
 

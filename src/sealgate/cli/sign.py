@@ -12,6 +12,7 @@ import click
 
 from sealgate.cli.frame import config_option, exchange_option, json_option
 from sealgate.config import Config, ExchangeConfig, load_config
+from sealgate.config.settings import Upstream
 from sealgate.config.venues import DEFAULT_VENUE
 from sealgate.diagnose.arguments import checked_target, chosen_alias, chosen_exchange
 from sealgate.exchange.stamps import Nonces
@@ -142,7 +143,7 @@ def command(
     if as_curl and HIDDEN in signed.headers.values():
         leave_with_error("--curl: the command would show the key's passphrase; send it through the gateway")
     if as_curl:
-        click.echo(shlex.join(_curl_words(signed, asked.body_file, exchange.upstream.ca_file)))
+        click.echo(shlex.join(_curl_words(signed, asked.body_file, exchange.upstream)))
     else:
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
@@ -209,13 +210,20 @@ def _json(signed: Signed) -> str:
     )
 
 
-def _curl_words(signed: Signed, body_file: Path | None, ca_file: Path | None) -> Iterator[str]:
-    """Yield a command for a shell. The URL is sent as it stands: no globs, no dot segments removed."""
+def _curl_words(signed: Signed, body_file: Path | None, upstream: Upstream) -> Iterator[str]:
+    """Yield a command for a shell. The URL is sent as it stands: no globs, no dot segments removed.
+
+    curl asks for the password of a proxy's user.
+    """
     yield from ("curl", "--globoff", "--path-as-is")
     yield from ("--head",) if signed.method == "HEAD" else ("--request", signed.method)
-    if ca_file:
-        yield from ("--cacert", str(ca_file))
-    for name, value in signed.headers.items():
+    if upstream.ca_file:
+        yield from ("--cacert", str(upstream.ca_file))
+    if upstream.source:
+        yield from ("--interface", upstream.source)
+    if upstream.proxy:  # with socks5h, the proxy looks the name up
+        yield from ("--proxy", str(upstream.proxy).replace("socks5:", "socks5h:", 1))
+    for name, value in (*upstream.headers.items(), *signed.headers.items()):
         yield from ("--header", f"{name}: {value}")
     if signed.has_other_body:
         yield from ("--header", f"Content-Type: {_FORM}", "--data-raw", signed.body.decode("utf-8"))

@@ -20,6 +20,7 @@ from sealgate.diagnose.network import look_at_redis, look_at_way
 from sealgate.diagnose.probe import direct_upstream
 from sealgate.diagnose.running import judge_pause, judge_running, judge_stale, pause_s
 from sealgate.http.target import Target
+from sealgate.keys.key import Secret
 from sealgate.limits import snapshots as memory
 from sealgate.limits.snapshots import Snapshot
 from sealgate.machine.findings import Finding, Level, fail, ok, warn, worst
@@ -49,6 +50,7 @@ class Trip(NamedTuple):
     exchange: ExchangeConfig
     target: Target | None
     known: Mapping[str, local.Known]
+    proxy_password: Secret
     why_not: Finding | None
 
 
@@ -104,6 +106,8 @@ def check(  # noqa: PLR0913 - the options of the command
     known: dict[str, dict[str, local.Known]] = {one.name: {} for one in exchanges}
     learned: dict[str, Snapshot] = {}
     tell(local.read_keys(config, environ, known))
+    passwords: dict[str, Secret] = {}
+    tell(local.read_passwords(config, exchanges, environ, passwords))
     tell(local.read_tokens(config, environ, file))
     tell(local.look_at_policies(config, exchanges))
     tell(local.look_at_certificate(config))
@@ -120,8 +124,15 @@ def check(  # noqa: PLR0913 - the options of the command
     # 4. The network and the exchanges.
     if not is_offline:
         trips = [
-            Trip(one, targets[one.name], known[one.name], _why_not_asked(one, running, learned))
+            Trip(
+                one,
+                targets[one.name],
+                known[one.name],
+                passwords[one.name],
+                _why_not_asked(one, running, learned),
+            )
             for one in exchanges
+            if one.name in passwords
         ]
         accepted = run(_go_far(config, environ, trips, tell))
         # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
@@ -179,14 +190,16 @@ async def _go_far(
             tell(local.said_of(trip.exchange.name, [trip.why_not]))
     open_trips = {trip.exchange.name: trip for trip in trips if trip.why_not is None}
     hosts = ", ".join(trip.exchange.base_url.host for trip in open_trips.values())
-    ways = {name: look_at_way(trip.exchange, environ) for name, trip in open_trips.items()}
+    ways = {
+        name: look_at_way(trip.exchange, environ, trip.proxy_password) for name, trip in open_trips.items()
+    }
     levels = await _shown(f"looking for {hosts}", ways, tell)
     # 3. Each that can be reached, all at the same time.
     async with contextlib.AsyncExitStack() as ends:
         asking: dict[str, Exchange] = {}
         for name, trip in open_trips.items():
             if levels[name] is not Level.FAIL:
-                upstream = await ends.enter_async_context(direct_upstream(trip.exchange))
+                upstream = await ends.enter_async_context(direct_upstream(trip.exchange, trip.proxy_password))
                 asking[name] = Exchange(config, trip.exchange, upstream, trip.target, System())
         urls = ", ".join(str(open_trips[name].exchange.base_url) for name in asking)
         probes = {name: one.examine(open_trips[name].known) for name, one in asking.items()}

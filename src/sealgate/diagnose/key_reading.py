@@ -15,7 +15,7 @@ from sealgate.exchange.pool import Upstream
 from sealgate.keys.key import Secret, bearer_line, by_session
 from sealgate.keys.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.keys.key_records import AuditEntry, ListedKey, list_audit, list_keys
-from sealgate.keys.parts import read_session
+from sealgate.keys.parts import read_proxy_password, read_session
 from sealgate.machine.findings import REACH, error_words
 from sealgate.machine.system import System
 from sealgate.machine.terminal import leave, leave_with_error, shortened
@@ -66,7 +66,8 @@ async def read_account(
     the exchange does not give what is asked for.
     """
     path, listed = exchange.venue.key_list, dict[str, _Listed]()
-    async with direct_upstream(exchange) as upstream:
+    proxy_password = read_proxy_password(exchange, os.environ, config.cmd_env)
+    async with direct_upstream(exchange, proxy_password) as upstream:
         # 1. The keys of each user whose session there is.
         for alias, session in _sessions(config, exchange, session_of).items():
             keys = list_keys(await _read(exchange, upstream, alias, session, path))

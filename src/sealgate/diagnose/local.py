@@ -19,8 +19,8 @@ from sealgate.diagnose.vetting import vet_descriptors, vet_disk, vet_own_certifi
 from sealgate.exchange.pool import ConnectionSlots
 from sealgate.exchange.stamps import Nonces
 from sealgate.keys.files import SecretError, wipe
-from sealgate.keys.key import SigningKey
-from sealgate.keys.parts import key_with, read_roster
+from sealgate.keys.key import Secret, SigningKey
+from sealgate.keys.parts import key_with, read_proxy_password, read_roster
 from sealgate.keys.sources import read_secret
 from sealgate.keys.wrong_secrets import Shape, shape_of
 from sealgate.limits.snapshots import Snapshot, kept_in_words
@@ -109,6 +109,25 @@ def read_keys(
         else:
             private = ", by you alone" if scheme == "file" else ""
             yield ok(area, f"the secret is readable from {place}{private}")
+
+
+def read_passwords(
+    config: Config,
+    exchanges: Iterable[ExchangeConfig],
+    environ: Mapping[str, str],
+    passwords: dict[str, Secret],
+) -> Iterator[Finding]:
+    """Read the passwords of proxies into `passwords`, by exchange, and yield a line for each."""
+    for exchange in exchanges:
+        area, reference = "upstream.proxy_password", exchange.upstream.proxy_password
+        try:
+            passwords[exchange.name] = read_proxy_password(exchange, environ, config.cmd_env)
+        except SecretError as error:
+            yield from said_of(exchange.name, [found_wrong(area, str(error))])
+            continue
+        if reference is not None:
+            place = "a program's output" if reference.startswith("cmd:") else reference
+            yield from said_of(exchange.name, [ok(area, f"the password is readable from {place}")])
 
 
 def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -> Iterator[Finding]:

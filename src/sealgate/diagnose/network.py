@@ -1,16 +1,20 @@
-"""What can be asked besides the exchange: DNS and TLS on the way to it, and Redis."""
+"""What can be asked besides the exchange: DNS, a proxy and TLS on the way to it, and Redis."""
 
 import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from yarl import URL
 
 from sealgate.config import ExchangeConfig
 from sealgate.config.addresses import is_ip
 from sealgate.diagnose.local import found_wrong
 from sealgate.diagnose.vetting import refused_certificate, vet_certificate
-from sealgate.exchange.destination import client_context
+from sealgate.exchange.destination import ConnectError, Dialer, client_context, destination_of
 from sealgate.keys.files import SecretError
+from sealgate.keys.key import NO_SECRET, Secret
 from sealgate.keys.parts import read_redis
 from sealgate.machine import process as machine
 from sealgate.machine.findings import REACH, Finding, fail, ok
@@ -21,20 +25,43 @@ _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
-async def look_at_way(config: ExchangeConfig, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
-    """Yield lines on DNS and TLS; TLS is not tried without an address."""
-    url = config.base_url
-    proxy = next((name for name in _PROXIES if environ.get(name)), None)
-    hint = "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
-    if not is_ip(url.host):
+async def look_at_way(
+    config: ExchangeConfig, environ: Mapping[str, str], proxy_password: Secret = NO_SECRET
+) -> AsyncIterator[Finding]:
+    """Yield lines on DNS, or on the proxy, which looks the name up; and on TLS if there is a way there."""
+    url, proxy, source = config.base_url, config.upstream.proxy, config.upstream.source
+    variable = next((name for name in _PROXIES if environ.get(name)), None)
+    hint = f"; {variable} is set, but the gateway goes by upstream.proxy alone" if variable else ""
+    way: dict[str, Any] = {"host": url.host, "port": url.port, "local_addr": (source, 0) if source else None}
+    if proxy is not None:
+        try:
+            way = {"sock": await _through_proxy(config, proxy_password)}
+        except ConnectError as error:
+            yield found_wrong("proxy", str(error))
+            return
+        yield ok("proxy", f"{proxy.authority} leads to {url.host}:{url.port}")
+    elif not is_ip(url.host):
         found = await _resolve(url.host, url.port, hint)
         yield found
         if found.fix:
             return
     if url.scheme == "https":
-        yield await _shake_hands(config, hint)
+        yield await _shake_hands(config, hint if proxy is None else "", way)
     else:
         yield ok("TLS", "not needed: the exchange is on this machine")
+        if proxy is not None:
+            way["sock"].close()
+
+
+async def _through_proxy(config: ExchangeConfig, proxy_password: Secret) -> socket.socket:
+    """Return a socket that leads to the exchange. Raises ConnectError."""
+    destination = destination_of(config, proxy_password=proxy_password)
+    dialer = Dialer(URL(destination.base_url), None, destination.way)
+    try:
+        async with asyncio.timeout(destination.connect_timeout_s):
+            return await dialer.reach()
+    except TimeoutError:
+        raise ConnectError(dialer.too_late) from None
 
 
 async def _resolve(host: str, port: int, hint: str) -> Finding:
@@ -53,14 +80,13 @@ async def _resolve(host: str, port: int, hint: str) -> Finding:
     return ok("DNS", f"{host} is {addresses[0]}{more}")
 
 
-async def _shake_hands(config: ExchangeConfig, hint: str) -> Finding:
+async def _shake_hands(config: ExchangeConfig, hint: str, way: Mapping[str, Any]) -> Finding:
+    """Judge the certificate; `way` is where to connect, or a socket that leads there."""
     url, wall, timeout_s = config.base_url, System().wall(), config.upstream.connect_timeout
     context = client_context(config.upstream.ca_file)
     try:
         async with asyncio.timeout(timeout_s):
-            _, writer = await asyncio.open_connection(
-                url.host, url.port, ssl=context, server_hostname=url.host
-            )
+            _, writer = await asyncio.open_connection(**way, ssl=context, server_hostname=url.host)
     except ssl.SSLCertVerificationError as error:
         return refused_certificate(error.verify_code, url.host, error.verify_message, wall)
     except ssl.SSLError as error:
@@ -68,7 +94,9 @@ async def _shake_hands(config: ExchangeConfig, hint: str) -> Finding:
         return fail("TLS", f"{url.authority} does not speak TLS as expected ({error.reason})", fix)
     except OSError as error:  # a time-out is one, too
         cause = f"no answer within {timeout_s:g} s" if isinstance(error, TimeoutError) else plain_cause(error)
-        return fail("TLS", f"the exchange cannot be reached: {cause}", f"{REACH}{hint}")
+        source = config.upstream.source
+        start = f" from {source}" if source else ""
+        return fail("TLS", f"the exchange cannot be reached{start}: {cause}", f"{REACH}{hint}")
     certificate = writer.get_extra_info("peercert")
     writer.transport.abort()  # nothing was asked, so there is nothing to end in order
     return vet_certificate(ssl.cert_time_to_seconds(certificate["notAfter"]), wall)

@@ -26,7 +26,7 @@ from sealgate.exchange.failure import Failure
 from sealgate.exchange.pool import Upstream
 from sealgate.http.headers import content_length
 from sealgate.http.target import parse_target
-from sealgate.keys.key import STATES_LENGTH, headers_in
+from sealgate.keys.key import NO_SECRET, STATES_LENGTH, Secret, headers_in
 from sealgate.keys.parts import build_candidates
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.limits.limit_reply import limit_reply
@@ -94,9 +94,11 @@ class CommandClock:
 
 
 @contextlib.asynccontextmanager
-async def direct_upstream(config: ExchangeConfig) -> AsyncIterator[Upstream]:
+async def direct_upstream(
+    config: ExchangeConfig, proxy_password: Secret = NO_SECRET
+) -> AsyncIterator[Upstream]:
     """Hold a connection to the exchange as long as the block lasts."""
-    upstream = Upstream(destination_of(config))
+    upstream = Upstream(destination_of(config, proxy_password=proxy_password))
     try:
         yield upstream
     finally:

@@ -310,7 +310,7 @@ class Reloader:
         except Refusal as refusal:
             detail = refusal.detail if not new.config.at else f"exchanges.{new.config.name}: {refusal.detail}"
             if new.config.clock.required and former is not None and former.not_ready is None:
-                fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
+                fix = "correct base_url, [clock] or [upstream], or wait until the exchange answers"
                 raise ReloadError(f"{detail.removesuffix('.')}; {fix}") from None
             return [detail]
         return []
