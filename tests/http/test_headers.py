@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from sealgate.config.venues import default_venue
 from sealgate.errors import Refusal
-from sealgate.http.headers import HeaderRules, ReplyHead, content_length, header_lines, sort_reply
+from sealgate.http.headers import (
+    HeaderRules,
+    ReplyHead,
+    content_length,
+    header_lines,
+    is_settable,
+    sort_reply,
+)
 
 RULES = HeaderRules(default_venue().own_headers)
 
@@ -285,3 +292,17 @@ def test_names_that_are_very_long_or_very_many_are_sorted_like_others() -> None:
     for field in [*fields, (b"X-" + b"a" * 100, b"v")]:
         for _ in range(2):
             assert field[0] + b": v\r\n" == rules.sort([field]).passed
+
+
+def test_which_headers_a_setting_may_send_along() -> None:
+    assert is_settable("x-simulated-trading")
+    assert is_settable("User-Agent")
+    for name in (
+        "Host",
+        "content-length",
+        "Connection",
+        "X-Gateway-Key",
+        "Proxy-Authorization",
+        "X_GATEWAY_KEY",
+    ):
+        assert not is_settable(name)

@@ -762,3 +762,27 @@ def test_what_is_kept_of_a_head_is_kept_for_its_peer_alone() -> None:
         with pytest.raises(Refusal, match="bot_unauthenticated"):
             authenticate(same, "GET", (1, 1), known, peer)
     assert authenticate(same, "GET", (1, 1), known, Peer(name="watch")) is WATCH_BOT
+
+
+def test_a_bot_without_a_key_at_the_exchange_is_told_where_it_has_one() -> None:
+    keyless = replace(GRID, keys=(), exchanges=("perp", "coin"))
+    with pytest.raises(Refusal, match="bot grid begins with /perp/ or /coin/") as refused:
+        authorise(keyless, "GET", ORDER, head_of({}), RULES)
+    assert (refused.value.slug, refused.value.members) == (
+        "unknown_exchange",
+        {"exchanges": ["perp", "coin"]},
+    )
+
+
+def test_the_bot_of_a_request_for_no_exchange() -> None:
+    """Its target is not looked at, except for what only a proxy is asked."""
+    admission, record = Admission(RULES), Outcome("own", "GET", 0.0)
+    head, peer = parsed(({**FIELDS, "X-Gateway-Request-Id": "its-own"}, "GET", "/nowhere", (1, 1), Peer()))
+    assert admission.identify(head, peer, str, record) is GRID
+    assert (record.bot, record.request_id) == ("grid", "its-own")
+    stranger, peer = parsed(({"Host": "localhost"}, "GET", "/nowhere", (1, 1), Peer()))
+    with pytest.raises(Refusal, match="bot_unauthenticated"):
+        admission.identify(stranger, peer, str, record)
+    proxied, peer = parsed((FIELDS, "GET", "http://api.example.com/", (1, 1), Peer()))
+    with pytest.raises(Refusal, match="as a proxy"):
+        admission.identify(proxied, peer, lambda: "http://127.0.0.1:1", record)

@@ -244,6 +244,9 @@ def test_parts_are_made_before_the_signature_or_after_it() -> None:
     assert sent(venue, "POST", "/c")[0]["only"] == ""
     assert "GONE" not in fields
     assert "gone" in venue.own_headers
+    assert venue.signs_with("Gone")
+    assert not venue.signs_with("Other")
+    assert service().signs_with("X-SERVICE-ANY")
 
 
 def test_what_names_the_key_alone_needs_no_signature() -> None:

@@ -22,7 +22,7 @@ def dotted(path: SettingPath) -> str:
         if isinstance(part, int):
             written += f"[{part}]"
         else:
-            written += f".{part if _BARE_KEY.fullmatch(part) else json.dumps(part)}"
+            written += f".{part if _BARE_KEY.fullmatch(part) else json.dumps(part, ensure_ascii=False)}"
     return written.removeprefix(".")
 
 

@@ -425,11 +425,8 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
 
 def unknown_exchange(bot: Bot) -> Refusal:
     """Return the refusal of a request that names no exchange for which its bot has a key."""
-    if not bot.exchanges:
-        detail = f"None of the keys of the bot {bot.name} is valid at any exchange."
-    else:
-        names = " or ".join(f"/{name}/" for name in bot.exchanges)
-        detail = f"The path of a request of the bot {bot.name} begins with {names}."
+    names = " or ".join(f"/{name}/" for name in bot.exchanges)
+    detail = f"The path of a request of the bot {bot.name} begins with {names}."
     return Refusal("unknown_exchange", detail, members={"exchanges": list(bot.exchanges)})
 
 
