@@ -31,6 +31,22 @@ secret = "env:EXCHANGE_SECRET"
 [bots.grid]
 token = "env:GRID"
 """
+TWO = """\
+listen.tcp = "127.0.0.1:0"
+admin.tcp = "127.0.0.1:0"
+admin.unix = "{socket}"
+journal.file = "{journal}"
+[exchanges.spot]
+base_url = "{base_url}"
+[exchanges.perp]
+base_url = "{base_url}"
+[keys.main]
+exchanges = ["spot", "perp"]
+api_key = "ak-public-1"
+secret = "env:EXCHANGE_SECRET"
+[bots.grid]
+token = "env:GRID"
+"""
 
 
 class Desk:
@@ -48,10 +64,10 @@ class Desk:
         )
         return result.exit_code, told.rstrip("\n")
 
-    async def order(self) -> tuple[int, str | None]:
-        """Place an order; return status and reason."""
+    async def order(self, exchange: str = "") -> tuple[int, str | None]:
+        """Place an order, at one of several exchanges; return status and reason."""
         line = await self.program.line('"listening"')
-        url = f"{json.loads(line)['bots']}/v1/trade/order"
+        url = f"{json.loads(line)['bots']}{exchange}/v1/trade/order"
         headers = {"Authorization": "Bearer grid-token"}
         async with (
             aiohttp.ClientSession() as session,
@@ -61,10 +77,10 @@ class Desk:
 
 
 @asynccontextmanager
-async def running_desk(upstream: Upstream, folder: Path) -> AsyncIterator[Desk]:
+async def running_desk(upstream: Upstream, folder: Path, config: str = CONFIG) -> AsyncIterator[Desk]:
     file = folder / "sealgate.toml"
     values = {"base_url": upstream.base_url, "socket": folder / "a.sock", "journal": folder / "j.db"}
-    file.write_text(CONFIG.format(**values))
+    file.write_text(config.format(**values))
     environ = {**ENVIRON, "SEALGATE_CONFIG": str(file)}
     async with running_program("serve", environ=environ) as program:
         await program.line('"ready"')
@@ -90,6 +106,24 @@ async def test_halt_and_resume(tmp_path: Path) -> None:
             code, told = await desk.tell("resume")
             assert (code, told.splitlines()[1:]) == (0, ["resumed: bot grid", "no orders are halted"])
             assert await desk.order() == (200, None)
+
+
+async def test_halt_and_resume_at_one_exchange(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path, TWO) as desk:
+        code, told = await desk.tell("halt", "--exchange", "sopt")
+        assert (code, told) == (1, "sealgate: there is no exchange sopt; did you mean spot?")
+        code, told = await desk.tell("halt", "--exchange", "spot")
+        assert (code, told.splitlines()[-1]) == (0, "halted: all bots at spot")
+        assert [await desk.order(name) for name in ("/spot", "/perp")] == [(503, "halted"), (200, None)]
+        code, told = await desk.tell("resume", "--exchange", "perp")
+        none = "there is no halt of all bots at perp alone; nothing has changed"
+        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots at spot"])
+        code, told = await desk.tell("resume", "--bot", "grid", "--exchange", "spot")
+        none = "there is no halt of bot grid at spot alone; nothing has changed"
+        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots at spot"])
+        code, told = await desk.tell("resume")
+        assert (code, told.splitlines()[1:]) == (0, ["resumed: all bots at spot", "no orders are halted"])
+        assert await desk.order("/spot") == (200, None)
 
 
 async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
