@@ -39,7 +39,7 @@ journal.file = "{journal}"
 [exchanges.spot]
 base_url = "{base_url}"
 [exchanges.perp]
-base_url = "{base_url}"
+base_url = "PERP"
 [keys.main]
 exchanges = ["spot", "perp"]
 api_key = "ak-public-1"
@@ -109,7 +109,11 @@ async def test_halt_and_resume(tmp_path: Path) -> None:
 
 
 async def test_halt_and_resume_at_one_exchange(tmp_path: Path) -> None:
-    async with running_upstream() as upstream, running_desk(upstream, tmp_path, TWO) as desk:
+    async with (
+        running_upstream() as spot,
+        running_upstream() as perp,
+        running_desk(spot, tmp_path, TWO.replace("PERP", perp.base_url)) as desk,
+    ):
         code, told = await desk.tell("halt", "--exchange", "sopt")
         assert (code, told) == (1, "sealgate: there is no exchange sopt; did you mean spot?")
         code, told = await desk.tell("halt", "--exchange", "spot")
