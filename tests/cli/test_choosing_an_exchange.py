@@ -62,6 +62,15 @@ def test_the_exchange_that_is_meant(tmp_path: Path, arguments: list[str], url: s
     assert shlex.split(result.stdout)[-1].startswith(url)
 
 
+@pytest.mark.parametrize(("target", "is_told"), [("/perp/v5/order", True), ("/v5/perp/order", False)])
+def test_a_target_with_the_exchange_s_name_is_signed_as_it_is_and_doubted(
+    tmp_path: Path, target: str, *, is_told: bool
+) -> None:
+    result = run(tmp_path, "sign", "GET", target, "--exchange", "perp", "--curl")
+    assert shlex.split(result.stdout)[-1] == f"https://api.bybit.com{target}"
+    assert ("TARGET begins with the exchange's name" in result.stderr) == is_told
+
+
 REFUSED = {
     "nothing is said": ([], "there are several exchanges; choose one with --exchange: spot, perp, mine"),
     "a key of several": (

@@ -123,6 +123,19 @@ def test_each_of_several_exchanges_has_its_own(tmp_path: Path, name: str, value:
     assert (one.value, one.source.rpartition("/")[2]) == (value, source)
 
 
+def test_routes_that_an_exchange_takes_over_are_those_of_the_common_table(tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    own = '[[exchanges.mine.routes]]\nmatch = "GET /v1/trade/y"\nlane = "order"\n'
+    file.write_text(f'[[routes]]\nmatch = "GET /api/x"\ncost = 3\n{SEVERAL.partition(chr(10))[2]}{own}')
+    found = {one.name: one for one in effective(load_with_sources(file, environ={}))}
+    assert found["exchanges.spot.routes[0].cost"] == Effective(
+        "exchanges.spot.routes[0].cost", 3, "common table"
+    )
+    assert found["exchanges.mine.routes[0].match"].value == "GET /v1/trade/y"
+    assert found["exchanges.mine.routes[0].match"].source == str(file)
+    assert found["exchanges.mine.routes[0].cost"].source == str(file)
+
+
 def test_of_the_common_tables_only_what_is_set_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "sealgate.toml"
     file.write_text(SEVERAL)

@@ -149,6 +149,11 @@ def command(
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
     validity = "; ".join(_validity(signed, exchange.keys[signed.alias].recv_window_ms, clock))
     click.echo(f"sealgate: nothing was sent; {validity}", err=True)
+    if exchange.at and signed.target.path.startswith(f"/{exchange.name}/"):
+        note = "begins with the exchange's name, which bots write and the exchange does not get"
+        click.echo(
+            f"sealgate: TARGET {note}; leave it out unless it is part of the exchange's own path", err=True
+        )
 
 
 def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
