@@ -79,10 +79,13 @@ class Bookkeeping:
         """Whether `reserve` comes before the next nonce is taken; `now_ms` is the exchange's time."""
         return nonces.is_number and self._nonces is not None and nonces.lacks(now_ms)
 
-    async def reserve(self, nonces: Nonces, alias: str, now_ms: int) -> None:
-        """Write down up to which number a key's nonces may be used from now on."""
+    async def reserve(self, nonces: Nonces, key: tuple[str, str], now_ms: int) -> None:
+        """Write down up to which number a key's nonces may be used from now on.
+
+        `key` is the names of the exchange and of the key.
+        """
         if self._nonces is not None:
-            await self._nonces.reserve(nonces, alias, now_ms)
+            await self._nonces.reserve(nonces, key, now_ms)
 
     def must_record(self, ticket: Ticket) -> bool:
         """Whether `intent` comes before the first byte."""

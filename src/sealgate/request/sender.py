@@ -125,7 +125,8 @@ class Sender:
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
         permit.has_waited = True
-        await self._books.reserve(live_key.nonces, live_key.key.alias, now_ms)
+        key = self._exchange.clock.exchange, live_key.key.alias
+        await self._books.reserve(live_key.nonces, key, now_ms)
         return self._system.now()
 
     def _stamp(

@@ -21,7 +21,7 @@ function rowOf({ name, venue }) {
   const link = el("a", "", name);
   link.href = `#${name}`;
   const cells = COLUMNS.slice(1).map((column) => labelled(column, ""));
-  const row = el("tr", "", el("td", "", link, el("div", "dim", venue)), ...cells);
+  const row = el("tr", "", el("td", "", link, ...(venue === name ? [] : [el("div", "dim", venue)])), ...cells);
   row.addEventListener("click", () => (location.hash = name));
   list.tBodies[0].append(row);
   rows.set(name, row);

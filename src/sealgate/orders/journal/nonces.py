@@ -81,15 +81,19 @@ class NoncesKeeper:
         self._again_at = -math.inf  # while the disk refuses or hangs, one request a second tries it
         self._is_trouble_logged = False
 
-    async def reserve(self, nonces: Nonces, alias: str, now_ms: int) -> None:
-        """Return when the next ones are reserved, or cannot be. `now_ms` is the exchange's time."""
+    async def reserve(self, nonces: Nonces, key: tuple[str, str], now_ms: int) -> None:
+        """Return when the next ones are reserved, or cannot be. `now_ms` is the exchange's time.
+
+        `key` is the names of the exchange and of the key, for the log.
+        """
         while nonces.lacks(now_ms) and self._system.now() >= self._again_at:
             if (task := self._writing.get(nonces.place)) is None:
-                task = asyncio.create_task(self._write(nonces, alias, now_ms))
+                task = asyncio.create_task(self._write(nonces, key, now_ms))
                 self._writing[nonces.place] = task
             await asyncio.wait((task,))
 
-    async def _write(self, nonces: Nonces, alias: str, now_ms: int) -> None:
+    async def _write(self, nonces: Nonces, key: tuple[str, str], now_ms: int) -> None:
+        exchange, alias = key
         until = nonces.wanted(now_ms)
         try:
             kept = await self._journal.run(partial(raise_mark, place=nonces.place, until=until))
@@ -98,12 +102,12 @@ class NoncesKeeper:
             if not self._is_trouble_logged:
                 self._is_trouble_logged = True
                 cause = error.cause if isinstance(error, JournalError) else str(error) or type(error).__name__
-                log.error("nonces_not_reserved", cause=cause, fix=_UNRESERVED_FIX)  # noqa: TRY400
+                log.error("nonces_not_reserved", exchange=exchange, cause=cause, fix=_UNRESERVED_FIX)  # noqa: TRY400
         else:
             self._is_trouble_logged = False
             if nonces.is_new and (ahead_s := nonces.ahead_s(kept, now_ms)) > FAR_S:
                 cause = f"the journal has them reserved up to {ahead_s:.0f} s ahead of the exchange's time"
-                log.warning("nonces_ahead", key=alias, cause=cause, fix=FAR_FIX)
+                log.warning("nonces_ahead", exchange=exchange, key=alias, cause=cause, fix=FAR_FIX)
             nonces.reserved(kept, until)
         finally:
             del self._writing[nonces.place]
