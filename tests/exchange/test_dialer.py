@@ -12,6 +12,7 @@ from yarl import URL
 from rig.connections import port_of
 from rig.tls import Authority
 from rig.wire import let_pass
+from sealgate.exchange import destination
 from sealgate.exchange.destination import ConnectError, Dialer, client_context
 
 
@@ -24,7 +25,7 @@ class Names:
         self.go_on = asyncio.Event()
         self.go_on.set()
 
-    async def getaddrinfo(self, host: str, *__: Any, **___: Any) -> list[Any]:
+    async def look_up(self, host: str, *_: int) -> list[Any]:
         assert host.rstrip(".") == "exchange.test"
         self.asked += 1
         await self.go_on.wait()
@@ -36,7 +37,7 @@ class Names:
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Names:
     names = Names()
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", names.getaddrinfo)
+    monkeypatch.setattr(destination, "look_up", names.look_up)
     return names
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import logging
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -66,13 +67,13 @@ async def tls_server(authority: Authority, tmp_path: Path) -> AsyncIterator[tupl
 
 
 def forbid_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
-    look_up = asyncio.BaseEventLoop.getaddrinfo
+    genuine = socket.getaddrinfo
 
-    async def getaddrinfo(loop: Any, host: Any, *args: Any, **more: Any) -> Any:
+    def getaddrinfo(host: Any, *args: Any, **more: Any) -> Any:
         assert host != NAME, "the proxy looks it up"
-        return await look_up(loop, host, *args, **more)
+        return genuine(host, *args, **more)
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 
 
 @SCHEMES

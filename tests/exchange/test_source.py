@@ -87,10 +87,10 @@ async def test_an_address_that_this_machine_has_no_more(unused_tcp_port: int) ->
 
 
 async def test_a_name_without_an_address_of_that_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def getaddrinfo(*_: Any, family: int = 0, **__: Any) -> None:
+    def getaddrinfo(*_: Any, family: int = 0, **__: Any) -> None:
         assert family == socket.AF_INET6
         raise socket.gaierror(socket.EAI_NODATA, "No address associated with hostname")
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     with pytest.raises(ConnectError, match="no such host name, or none with an IPv6 address"):
         await Dialer(URL("http://exchange.test"), None, Way("::1")).dial(asyncio.Protocol)

@@ -54,10 +54,10 @@ async def test_nobody_listens() -> None:
 async def test_a_name_that_cannot_be_looked_up(
     monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
-    async def getaddrinfo(*_: Any, **__: Any) -> None:
+    def getaddrinfo(*_: Any, **__: Any) -> None:
         raise socket.gaierror(code, "as the resolver says")
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     failure = await failure_at("http://exchange.invalid")
     assert failure.detail == f"cannot connect to exchange.invalid:80: {words}"
 

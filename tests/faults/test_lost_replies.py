@@ -149,20 +149,20 @@ async def test_what_comes_unasked_on_an_idle_connection_answers_nobody(station: 
 def dns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Return a function that makes the next name look-ups fail."""
     failures = 0
-    genuine = asyncio.BaseEventLoop.getaddrinfo
+    genuine = socket.getaddrinfo
 
-    async def getaddrinfo(loop: asyncio.BaseEventLoop, system: str, *rest: Any, **more: Any) -> Any:
+    def getaddrinfo(host: str, *rest: Any, **more: Any) -> Any:
         nonlocal failures
-        if system == "localhost" and failures:
+        if host == "localhost" and more.get("flags") == socket.AI_ADDRCONFIG and failures:
             failures -= 1
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
-        return await genuine(loop, system, *rest, **more)
+        return genuine(host, *rest, **more)
 
     def fail(count: int) -> None:
         nonlocal failures
         failures = count
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     return fail
 
 

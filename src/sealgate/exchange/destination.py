@@ -6,7 +6,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 from aiohappyeyeballs import AddrInfoType, pop_addr_infos_interleave, start_connection
 from yarl import URL
 
-from sealgate.config.addresses import ProxyUrl, family_name, family_of, is_ip
+from sealgate.config.addresses import ProxyUrl, family_name, family_of
 from sealgate.config.tree import ExchangeConfig
 from sealgate.exchange.tunnel import TunnelError, open_tunnel
 from sealgate.keys.key import NO_SECRET, Secret
+from sealgate.machine.look_up import look_up
 from sealgate.venues.replies import Judge
 
 _NEXT_ADDRESS_S = 0.25  # until the next address is tried beside the last one (RFC 8305 section 8)
@@ -243,21 +244,12 @@ class Dialer:
             raise self._failed(error) from None
 
     async def _looked_up(self) -> list[AddrInfoType]:
-        """Look a name up. All who connect within ten seconds share one look-up.
-
-        Each look-up takes a thread, and one whose DNS server does not answer keeps it.
-        """
+        """Look a name up. All who connect within ten seconds share one look-up, as each takes a thread."""
         now, latest = self._loop.time(), self._look_up
         if latest is not None and not latest.done():
             return await asyncio.shield(latest)
         if latest is None or now >= self._look_up_ends_at or latest.exception() is not None:
-            # glibc does not count loopback: asked for configured families only, it may refuse "::1".
-            host, port = self._next
-            flags = 0 if is_ip(host) else socket.AI_ADDRCONFIG
-            look_up: Coroutine[Any, Any, list[Any]] = self._loop.getaddrinfo(
-                host, port, family=self._family, type=socket.SOCK_STREAM, flags=flags
-            )
-            latest = self._look_up = self._loop.create_task(look_up)
+            latest = self._look_up = self._loop.create_task(look_up(*self._next, self._family))
             self._look_up_ends_at = now + _LOOK_UP_S
         return await asyncio.shield(latest)
 

@@ -10,6 +10,7 @@ system      the one place that reads clocks and draws random numbers
 alarm       a deadline that is moved at no cost
 background  tasks beside the requests, and the failures nobody awaits
 loop        runs a coroutine as the whole program
+look_up     the addresses of a host name, in a thread of its own
 paths       who could replace a file
 process     descriptors, memory, core dumps, users, systemd
 terminal    what is printed for people
