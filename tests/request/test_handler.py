@@ -1,6 +1,7 @@
 """One request from its head to its record, where something fails that no rule foresees."""
 
 import json
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
@@ -27,7 +28,7 @@ pytestmark = needs_sources
 class Carrying:
     """A pipeline that ends each request in one way."""
 
-    is_draining = False
+    halting = SimpleNamespace(is_draining=False)
 
     def __init__(self, end: Reply | Exception, bot: Bot | None) -> None:
         self._end = end

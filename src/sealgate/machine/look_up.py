@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-# As `socket.getaddrinfo` returns them, and aiohappyeyeballs takes them.
-Addresses = list[tuple[int, int, int, str, tuple[Any, ...]]]
+from aiohappyeyeballs import AddrInfoType
+
+Addresses = list[AddrInfoType]
 
 
 async def look_up(host: str, port: int, family: int = socket.AF_UNSPEC) -> Addresses:
@@ -42,4 +43,4 @@ async def look_up(host: str, port: int, family: int = socket.AF_UNSPEC) -> Addre
 
 
 def _addresses(host: str, port: int, family: int, flags: int) -> Addresses:
-    return socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM, flags=flags)
+    return [*socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM, flags=flags)]

@@ -67,7 +67,7 @@ class Handler:
                 self._books.ended(context, reply)
             else:
                 context.enter(BOT, self._system.now())
-            return await write_reply(request, reply, context.notes(), is_last=self.router.is_draining)
+            return await write_reply(request, reply, context.notes(), is_last=self.router.halting.is_draining)
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
                 context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole

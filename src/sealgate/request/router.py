@@ -9,6 +9,7 @@ from sealgate.http.server import Incoming
 from sealgate.request.admission import unknown_exchange
 from sealgate.request.context import RequestContext
 from sealgate.request.generation import Generation
+from sealgate.request.halting import Halting
 from sealgate.request.pipeline import Pipeline
 
 
@@ -33,11 +34,16 @@ class Router:
     """
 
     def __init__(
-        self, generation: Generation, pipelines: Mapping[str, Pipeline], heads: HeadMemory[RequestHead]
+        self,
+        generation: Generation,
+        pipelines: Mapping[str, Pipeline],
+        heads: HeadMemory[RequestHead],
+        halting: Halting,
     ) -> None:
         self.generation = generation
         self.pipelines = pipelines
         self.heads = heads
+        self.halting = halting
         self._any = next(iter(pipelines.values()))
         self._only = None if generation.config.exchanges else self._any
 
@@ -45,11 +51,6 @@ class Router:
     def exchange(self) -> str:
         """The name of the exchange that every request is for, "" with [exchanges]."""
         return "" if self._only is None else self._only.backend.config.name
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether the gateway shuts down."""
-        return self._any.is_draining
 
     def choose(
         self, request: Incoming, listener: str | None, context: RequestContext

@@ -344,7 +344,7 @@ class Reloader:
 
 
 def _check_running(router: Router) -> None:
-    if router.is_draining:
+    if router.halting.is_draining:
         raise ReloadError("the gateway is shutting down; reload the one that replaces it")
 
 

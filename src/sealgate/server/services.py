@@ -68,7 +68,7 @@ class Services:
             name: Pipeline(backend, self.books, self.halting, self.system, heads)
             for name, backend in generation.backends.items()
         }
-        return Router(generation, pipelines, heads)
+        return Router(generation, pipelines, heads, self.halting)
 
     def work(self, router: Router) -> dict[object, Work]:
         """Return the background work for the pipelines in use, by part."""
