@@ -83,13 +83,17 @@ def count(name: str, row: Row, by: Owner) -> Counts:
     with TemporaryDirectory() as name_of_folder, row.running(folder := Path(name_of_folder)) as (_, setting):
         with under_callgrind(name, setting, folder) as way:
             wait_until_it_answers(way.port)
-            messages = unique_orders() if row.load else repeat(order())
-            _exchange(way.port, _WARM_UP, messages)
-            switch(way, "on")
-            _exchange(way.port, _ROUNDS, messages)
-            time.sleep(0.5)  # the record follows the reply
-            switch(way, "off")
+            exchange_counted(way, unique_orders() if row.load else repeat(order()))
         return shares(folder / "counts", by)
+
+
+def exchange_counted(way: Way, messages: Iterator[bytes]) -> None:
+    """Send orders through a way; count while as many are answered as `shares` divides by."""
+    _exchange(way.port, _WARM_UP, messages)
+    switch(way, "on")
+    _exchange(way.port, _ROUNDS, messages)
+    time.sleep(0.5)  # the record follows the reply
+    switch(way, "off")
 
 
 def switch(way: Way, state: str) -> None:

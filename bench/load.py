@@ -131,8 +131,8 @@ def summary(latencies: Sequence[float]) -> dict[str, float]:
 
 def _varied(text: str) -> tuple[str, int]:
     name, _, count = text.partition(":")
-    if name not in VARIED:
-        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(VARIED)}")
+    if name not in (*VARIED, "exchanges"):
+        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(VARIED)} and exchanges")
     return name, int(count)
 
 

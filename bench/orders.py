@@ -1,12 +1,13 @@
-"""What the benchmark's clients send: the same order, new ones, or those of many bots, keys or routes."""
+"""What the benchmark's clients send: the same order, new ones, or those of many bots, keys and so on."""
 
 from collections.abc import Iterator
 from itertools import count
 from typing import Literal
 from uuid import uuid4
 
-Varied = Literal["bots", "keys", "routes"]
+Varied = Literal["bots", "keys", "routes", "exchanges"]
 VARIED: tuple[Varied, ...] = ("bots", "keys", "routes")
+KEYS = 10  # at each of several exchanges
 
 PREFIX = "/v1/trade"
 PATH = f"{PREFIX}/order"
@@ -40,7 +41,19 @@ def unique_orders() -> Iterator[bytes]:
 
 
 def orders(varied: Varied, many: int) -> list[bytes]:
-    """Write an order of each bot (each key has a bot of its own), or one to each route."""
+    """Write an order of each bot (each key has a bot of its own), to each route, or for each exchange's keys.
+
+    0 exchanges: without a name before the path, for as many keys.
+    """
+    if varied == "exchanges":
+        return [
+            order(
+                target=f"/exchange{number}{PATH}" if many else PATH,
+                fields=b"X-Gateway-Key: key%d-%d\r\n" % (number, key),
+            )
+            for number in range(max(1, many))
+            for key in range(KEYS)
+        ]
     if varied == "routes":
         return [order(target=path(number)) for number in range(many)]
     return [order(bot=number) for number in range(many)]

@@ -201,6 +201,11 @@ class Upstream:
             return self.answers.popleft()
         return self.otherwise or say(OK_HEAD if request.method == b"HEAD" else OK)
 
+    @property
+    def closed(self) -> int:
+        """How many connections there were that are no more."""
+        return self.connections - len(self._wires)
+
     def cut_all(self) -> None:
         """Break every connection."""
         for wire in list(self._wires):

@@ -1,0 +1,251 @@
+"""What can befall a whole exchange, by name, and a gateway that has a calm exchange beside such a one.
+
+Both are of one venue, with one key that is valid at both; the troubled one speaks TLS. Names are
+looked up by `Names`.
+"""
+
+import asyncio
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rig.acts import Act, Wire, drip, say, say_and_reset, say_and_stall
+from rig.bot import request
+from rig.door import blurt
+from rig.faults import whole
+from rig.station import ENVIRON, KEY, Outcomes
+from rig.tls import Authority
+from rig.upstream import Received, Upstream, running_upstream
+from rig.wire import OK, reply, until
+from sealgate.config import Config
+from sealgate.exchange.exchange import Exchange
+from sealgate.server.gateway import Gateway, running_gateway
+
+CALM, TROUBLED = "calm", "troubled"
+_HOST = "troubled.test"
+_HOUR_MS = 3_600_000
+_TIMESTAMP = re.compile(rb"[?&]timestamp=(\d+)")
+_MANY = "100000/1s"  # so that nobody is paced but for what the exchange says
+
+
+class Names:
+    """A resolver, in which the name of the troubled exchange can be missing, or nobody answers for it."""
+
+    def __init__(self) -> None:
+        self.fault: int | None = None
+        self.answers = threading.Event()
+        self.answers.set()
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let it answer for the whole process."""
+        genuine = socket.getaddrinfo
+
+        def getaddrinfo(host: Any, port: Any, *rest: Any, **more: Any) -> Any:
+            if host not in (_HOST, "localhost") or more.get("flags") != socket.AI_ADDRCONFIG:
+                return genuine(host, port, *rest, **more)
+            if host == _HOST:
+                self.answers.wait()
+                if self.fault is not None:
+                    raise socket.gaierror(self.fault, "as the resolver says")
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+        socket.getaddrinfo = getaddrinfo
+        try:
+            yield
+        finally:
+            self.answers.set()
+            socket.getaddrinfo = genuine
+
+
+@dataclass(repr=False)
+class Pair:
+    """A running gateway between the two exchanges."""
+
+    gateway: Gateway
+    calm: Upstream
+    troubled: Upstream
+    names: Names
+    outcomes: Outcomes
+
+    def befall(self, trouble: str) -> None:
+        """Let something befall the troubled exchange, with all connections that it has."""
+        TROUBLES[trouble](self)
+        self.troubled.cut_all()
+
+    def relieve(self) -> None:
+        """Let the troubled exchange be as at first."""
+        troubled, self.names.fault = self.troubled, None
+        troubled.otherwise = troubled.time = troubled.script = troubled.door.script = None
+        troubled.skew_ms = 0
+        self.names.answers.set()
+        troubled.door.reopen()
+
+    def exchange(self, name: str) -> Exchange:
+        """Return one of the gateway's exchanges."""
+        return self.gateway.generation.backends[name].exchange
+
+    def seen_at_calm(self) -> list[str]:
+        """Return, in words, all that the gateway holds against the calm exchange."""
+        exchange = self.exchange(CALM)
+        clock, live_key = exchange.clock.status(), exchange.live_keys["main"]
+        line = live_key.scheduler.status()
+        found = {
+            "the clock is not ready": exchange.clock.not_ready is not None,
+            "the clock was stepped": clock.offset_s is None or abs(clock.offset_s) > 1,
+            "the clock has trouble": clock.trouble is not None,
+            "there is a pause": line.pause_s > 0,
+            "requests wait": any(line.waiting.values()),
+            "a limit was learned": line.at_a_time is not None or [one.n for one in line.limits] != [100_000],
+            "the firewall is suspected": exchange.gates.firewall.is_alert,
+            "the key is refused": live_key.breaker.state.fault is not None,
+            "the key is suspected": live_key.breaker.state.trouble is not None,
+            "orders are halted": bool(self.gateway.status().halts),
+            "the gateway is not ready": bool(self.gateway.status().not_ready),
+        }
+        found |= {
+            f"{one.exchange} has the outcome {one.conclusion}": True
+            for one in self.outcomes.all
+            if one.exchange == CALM and one.conclusion != "done"
+        }
+        return [words for words, is_so in found.items() if is_so]
+
+    def strays(self) -> list[bytes]:
+        """Return what arrived at an exchange, though nobody asked for it there."""
+        is_own = re.compile(rb"newClientOrderId=calm-").search
+        return [
+            *(one.target for one in self.calm.received if not is_own(one.target)),
+            *(one.target for one in self.troubled.received if is_own(one.target)),
+        ]
+
+
+def order_to(exchange: str, number: int, *fields: bytes) -> bytes:
+    """Write an order, whose id names the exchange and says which it is."""
+    name = exchange.encode()
+    return request(
+        b"POST",
+        b"/%b/api/v3/order?symbol=BTCUSDT&newClientOrderId=%b-%d" % (name, name, number),
+        *fields,
+        body=b"",
+    )
+
+
+@contextlib.asynccontextmanager
+async def running_pair(folder: Path) -> AsyncIterator[Pair]:
+    """Run it; return when both clocks have a sample. What arrives is what bots send."""
+    authority, names, outcomes = Authority(), Names(), Outcomes()
+    shared = {
+        "venue": "binance",
+        "clock": {"path": "/v1/trade/time", "interval": 0.5},
+        "limits": {"known": [_MANY], "max_wait": 2},
+    }
+    waits = {"connect_timeout": 0.5, "total_timeout": 1, "ca_file": authority.write(folder)}
+    async with running_upstream() as calm, running_upstream(authority.server_context(_HOST)) as troubled:
+        tree = {
+            "listen": {"tcp": "127.0.0.1:0"},
+            "admin": {"tcp": "127.0.0.1:0"},
+            "upstream": waits,
+            "exchanges": {
+                CALM: {**shared, "base_url": f"http://localhost:{calm.port}"},
+                TROUBLED: {**shared, "base_url": f"https://{_HOST}:{troubled.port}"},
+            },
+            "keys": {"main": {**KEY, "exchanges": [CALM, TROUBLED]}},
+        }
+        config = Config.model_validate(tree)
+        with names.in_use():
+            async with running_gateway(config, (outcomes,), ENVIRON) as gateway:
+                gateway.services.untried.clear()
+                pair = Pair(gateway, calm, troubled, names, outcomes)
+                await until(
+                    lambda: all(pair.exchange(name).clock.not_ready is None for name in (CALM, TROUBLED))
+                )
+                try:
+                    yield pair
+                finally:
+                    names.answers.set()
+                    troubled.cut_all()
+
+
+def _answering(act: Callable[[Pair], Act]) -> Callable[[Pair], None]:
+    def befall(pair: Pair) -> None:
+        pair.troubled.otherwise = pair.troubled.time = act(pair)
+
+    return befall
+
+
+def _refused(pair: Pair) -> None:
+    pair.troubled.door.shut()
+
+
+def _unanswered(pair: Pair) -> None:
+    pair.troubled.door.block()
+
+
+def _no_tls(pair: Pair) -> None:
+    pair.troubled.door.script = lambda: blurt
+
+
+def _no_name(pair: Pair) -> None:
+    pair.names.fault = socket.EAI_AGAIN
+
+
+def _silent_dns(pair: Pair) -> None:
+    pair.names.answers.clear()
+
+
+def _stepped_clock(pair: Pair) -> None:
+    """Step its clock by an hour; it refuses timestamps of before."""
+    troubled = pair.troubled
+    troubled.skew_ms = _HOUR_MS
+
+    def act(received: Received) -> Act:
+        stamped = _TIMESTAMP.search(received.target)
+        if stamped and abs(int(stamped[1]) - troubled.now_ms()) < 5_000:
+            return say(OK)
+        words = b'{"code":-1021,"msg":"Timestamp for this request was 1000ms ahead of the server\'s time."}'
+        return say(reply(b"400 Bad Request", words))
+
+    troubled.script = act
+
+
+def _banned(pair: Pair) -> Act:
+    words = b'{"code":-1003,"msg":"Way too much request weight used; IP banned until %d."}'
+    return say(reply(b"418 I'm a teapot", words % (pair.troubled.now_ms() + _HOUR_MS)))
+
+
+async def _endless_head(wire: Wire) -> None:
+    gone = asyncio.ensure_future(wire.peer_gone())
+    await wire.write(b"HTTP/1.1 200 OK\r\n")
+    while not gone.done():
+        await wire.write(b"X-One-More: x\r\n" * 50)
+        await asyncio.wait((gone,), timeout=0.001)
+
+
+TROUBLES: Mapping[str, Callable[[Pair], None]] = MappingProxyType(
+    {
+        "hangs": _answering(lambda _: say_and_stall()),
+        "refuses connections": _refused,
+        "answers no connection": _unanswered,
+        "429, 60 s": _answering(lambda _: say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 60"))),
+        "ban": _answering(_banned),
+        "firewall": _answering(
+            lambda _: say(reply(b"403 Forbidden", b"<html>Blocked</html>", b"Content-Type: text/html"))
+        ),
+        "key invalid": _answering(
+            lambda _: say(reply(b"401 Unauthorized", b'{"code":-2014,"msg":"API-key format invalid."}'))
+        ),
+        "clock steps by an hour": _stepped_clock,
+        "DNS: no such name": _no_name,
+        "DNS: no answer": _silent_dns,
+        "endless header": _answering(lambda _: _endless_head),
+        "drips": _answering(lambda _: drip(whole(b"x" * 90_000))),
+        "resets": _answering(lambda _: say_and_reset()),
+        "TLS fails": _no_tls,
+    }
+)
