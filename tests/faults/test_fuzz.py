@@ -1,5 +1,6 @@
-"""The fuzz target holds for a short run."""
+"""The fuzz targets hold for a short run."""
 
+from bench import fuzz_segment
 from bench.fuzz_target import Fuzz
 
 SEED = 19
@@ -9,3 +10,9 @@ async def test_nothing_is_found_in_a_short_run() -> None:
     run = Fuzz(SEED, 1, lambda number: number < 40)
     await run.run()
     assert run.figures["requests arrived"] > run.figures["connections"] / 10
+
+
+async def test_no_request_reaches_an_exchange_that_its_bot_did_not_name() -> None:
+    run = fuzz_segment.Fuzz(SEED)
+    await run.run(lambda number: number < 1_000)
+    assert min(run.figures["arrived at spot"], run.figures["arrived at perp"]) > 20

@@ -39,15 +39,24 @@ async def test_what_befalls_one_exchange_is_not_seen_at_the_other(trouble: str, 
     async with running_pair(tmp_path) as pair, load_at_troubled(pair):
         await until(lambda: len(pair.troubled.received) >= 4)
         pair.befall(trouble)
-        spoiled = len(pair.outcomes.all)
-        address = pair.gateway.address
-        async with bot_at(address.host, address.port) as bot:
-            for number in range(ORDERS):
-                told = await bot.ask(order_to(CALM, number))
-                assert (told.status, told.outcome, told.attempts) == (200, "done", 1)
-                assert told.text("X-Gateway-Queue-Ms") == "0"
-        # The trouble has been met, and is over for nobody but the calm exchange.
-        await until(lambda: any(one.exchange == TROUBLED for one in pair.outcomes.all[spoiled:]))
-        assert pair.seen_at_calm() == []
-        assert pair.strays() == []
-        assert len(pair.calm.received) == ORDERS
+        await trade_at_calm(pair)
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_nor_is_what_befell_it_before_the_start(trouble: str, tmp_path: Path) -> None:
+    async with running_pair(tmp_path, trouble) as pair, load_at_troubled(pair):
+        await trade_at_calm(pair)
+
+
+async def trade_at_calm(pair: Pair) -> None:
+    """Send orders to the calm exchange, until the troubled one has met its trouble."""
+    ended, address = len(pair.outcomes.all), pair.gateway.address
+    async with bot_at(address.host, address.port) as bot:
+        for number in range(ORDERS):
+            told = await bot.ask(order_to(CALM, number))
+            assert (told.status, told.outcome, told.attempts) == (200, "done", 1)
+            assert told.text("X-Gateway-Queue-Ms") == "0"
+    await until(lambda: any(one.exchange == TROUBLED for one in pair.outcomes.all[ended:]))
+    assert pair.seen_at_calm() == []
+    assert pair.strays() == []
+    assert len(pair.calm.received) == ORDERS

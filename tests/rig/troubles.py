@@ -64,6 +64,9 @@ class Names:
             socket.getaddrinfo = genuine
 
 
+Trouble = Callable[[Upstream, Names], None]
+
+
 @dataclass(repr=False)
 class Pair:
     """A running gateway between the two exchanges."""
@@ -76,7 +79,7 @@ class Pair:
 
     def befall(self, trouble: str) -> None:
         """Let something befall the troubled exchange, with all connections that it has."""
-        TROUBLES[trouble](self)
+        TROUBLES[trouble](self.troubled, self.names)
         self.troubled.cut_all()
 
     def relieve(self) -> None:
@@ -137,8 +140,11 @@ def order_to(exchange: str, number: int, *fields: bytes) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def running_pair(folder: Path) -> AsyncIterator[Pair]:
-    """Run it; return when both clocks have a sample. What arrives is what bots send."""
+async def running_pair(folder: Path, trouble: str | None = None) -> AsyncIterator[Pair]:
+    """Run it; return when both clocks have a sample. What arrives is what bots send.
+
+    A trouble that is named befalls from the start; then the calm exchange's clock is waited for.
+    """
     authority, names, outcomes = Authority(), Names(), Outcomes()
     shared = {
         "venue": "binance",
@@ -159,12 +165,13 @@ async def running_pair(folder: Path) -> AsyncIterator[Pair]:
         }
         config = Config.model_validate(tree)
         with names.in_use():
+            if trouble is not None:
+                TROUBLES[trouble](troubled, names)
             async with running_gateway(config, (outcomes,), ENVIRON) as gateway:
                 gateway.services.untried.clear()
                 pair = Pair(gateway, calm, troubled, names, outcomes)
-                await until(
-                    lambda: all(pair.exchange(name).clock.not_ready is None for name in (CALM, TROUBLED))
-                )
+                waited_for = (CALM, TROUBLED) if trouble is None else (CALM,)
+                await until(lambda: all(pair.exchange(name).clock.not_ready is None for name in waited_for))
                 try:
                     yield pair
                 finally:
@@ -172,36 +179,35 @@ async def running_pair(folder: Path) -> AsyncIterator[Pair]:
                     troubled.cut_all()
 
 
-def _answering(act: Callable[[Pair], Act]) -> Callable[[Pair], None]:
-    def befall(pair: Pair) -> None:
-        pair.troubled.otherwise = pair.troubled.time = act(pair)
+def _answering(act: Callable[[Upstream], Act]) -> Trouble:
+    def befall(troubled: Upstream, _: Names) -> None:
+        troubled.otherwise = troubled.time = act(troubled)
 
     return befall
 
 
-def _refused(pair: Pair) -> None:
-    pair.troubled.door.shut()
+def _refused(troubled: Upstream, _: Names) -> None:
+    troubled.door.shut()
 
 
-def _unanswered(pair: Pair) -> None:
-    pair.troubled.door.block()
+def _unanswered(troubled: Upstream, _: Names) -> None:
+    troubled.door.block()
 
 
-def _no_tls(pair: Pair) -> None:
-    pair.troubled.door.script = lambda: blurt
+def _no_tls(troubled: Upstream, _: Names) -> None:
+    troubled.door.script = lambda: blurt
 
 
-def _no_name(pair: Pair) -> None:
-    pair.names.fault = socket.EAI_AGAIN
+def _no_name(_: Upstream, names: Names) -> None:
+    names.fault = socket.EAI_AGAIN
 
 
-def _silent_dns(pair: Pair) -> None:
-    pair.names.answers.clear()
+def _silent_dns(_: Upstream, names: Names) -> None:
+    names.answers.clear()
 
 
-def _stepped_clock(pair: Pair) -> None:
+def _stepped_clock(troubled: Upstream, _: Names) -> None:
     """Step its clock by an hour; it refuses timestamps of before."""
-    troubled = pair.troubled
     troubled.skew_ms = _HOUR_MS
 
     def act(received: Received) -> Act:
@@ -214,9 +220,9 @@ def _stepped_clock(pair: Pair) -> None:
     troubled.script = act
 
 
-def _banned(pair: Pair) -> Act:
+def _banned(troubled: Upstream) -> Act:
     words = b'{"code":-1003,"msg":"Way too much request weight used; IP banned until %d."}'
-    return say(reply(b"418 I'm a teapot", words % (pair.troubled.now_ms() + _HOUR_MS)))
+    return say(reply(b"418 I'm a teapot", words % (troubled.now_ms() + _HOUR_MS)))
 
 
 async def _endless_head(wire: Wire) -> None:
@@ -227,7 +233,7 @@ async def _endless_head(wire: Wire) -> None:
         await asyncio.wait((gone,), timeout=0.001)
 
 
-TROUBLES: Mapping[str, Callable[[Pair], None]] = MappingProxyType(
+TROUBLES: Mapping[str, Trouble] = MappingProxyType(
     {
         "hangs": _answering(lambda _: say_and_stall()),
         "refuses connections": _refused,
