@@ -143,7 +143,7 @@ class FoundError(Exception):
 
 @dataclass(frozen=True)
 class Sent:
-    """A request: its raw target, the line that proves its bot, and whether it goes to `perp` at its address."""
+    """A request: its raw target, the line that proves its bot, and whether it goes to `perp`'s address."""
 
     method: bytes
     target: bytes
