@@ -243,11 +243,20 @@ async def test_a_reload_that_takes_an_exchange_away_and_back_forgets_nothing(tmp
             keys={"main": whole.keys["main"]},
             bots={"grid": whole.bots["grid"].model_copy(update={"keys": ("main",)})},
         )
-        await place(two, order(PERP, key("k-1")))
+        two.perp.answers.append(say_and_close(b""))
+        first = await two.ask(order(PERP, key("k-1")))
+        assert first.outcome == "unknown"
         await two.gateway.halt(Scope(exchange="perp"))
-        for config in (alone, whole):
-            wanted.append(config)
-            await two.gateway.reloader.reload("the test")
+        wanted.append(alone)
+        await two.gateway.reloader.reload("the test")
+        await two.until(lambda: two.gateway.books.status.in_doubt == 1)
+        journal = two.gateway.status().journal
+        assert ([doubt.exchange for doubt in journal.doubts], journal.by_exchange) == (["perp"], {"perp": 1})
+        wanted.append(whole)
+        await two.gateway.reloader.reload("the test")
         assert [halt.exchange for halt in two.gateway.status().halts] == ["perp"]
         assert await place(two, order(PERP), order(SPOT)) == ["policy.max_orders_per_day", ""]
-        assert (await two.ask(order(PERP, key("k-1")))).text("X-Gateway-Replayed") == "true"
+        again = await two.ask(order(PERP, key("k-1")))
+        assert (again.outcome, again.text("X-Gateway-Replayed")) == ("unknown", "true")
+        assert again.text("X-Gateway-Fence-Ms") == first.text("X-Gateway-Fence-Ms")
+        assert two.perp.receipts(b"/v1/trade/order") == 1
