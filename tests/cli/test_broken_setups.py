@@ -411,7 +411,17 @@ WAYS: dict[str, tuple[str, Case]] = {
         fails(
             "TLS",
             lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
-            "HTTPS_PROXY is set, but the gateway uses no proxy",
+            "HTTPS_PROXY is set, but the gateway goes by upstream.proxy alone",
+        ),
+    ),
+    "a proxy that nobody runs": (
+        "https://nowhere.invalid",
+        fails(
+            "proxy",
+            has(UPSTREAM__PROXY=f"socks5://127.0.0.1:{closed_port()}"),
+            "cannot connect to nowhere.invalid:443: the proxy 127.0.0.1:",
+            "cannot be reached: Connection refused",
+            "see upstream.proxy",
         ),
     ),
     "a proxy that alone knows names": (
@@ -419,7 +429,7 @@ WAYS: dict[str, tuple[str, Case]] = {
         fails(
             "DNS",
             lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
-            "HTTPS_PROXY is set, but the gateway uses no proxy",
+            "HTTPS_PROXY is set, but the gateway goes by upstream.proxy alone",
         ),
     ),
 }

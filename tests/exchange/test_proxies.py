@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from rig.proxies import PASSWORD, USER, Proxy, running_proxy
 from rig.station import ENVIRON, running_station
 from rig.tls import Authority
 from rig.upstream import Upstream as Exchange
-from rig.upstream import running_upstream
+from rig.upstream import Wire, running_upstream
 from sealgate.config.addresses import parse_proxy
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.destination import Destination, Way
@@ -275,3 +276,44 @@ def test_another_password_is_another_way() -> None:
     url = parse_proxy("http://grid@127.0.0.1:3128")
     assert Way("", url, Secret("a")) == Way("", url, Secret("a"))
     assert Way("", url, Secret("a")) != Way("", url, Secret("b"))
+
+
+@pytest.mark.slow
+@SCHEMES
+async def test_whatever_the_proxy_does_an_order_is_received_as_often_as_its_outcome_says(scheme: str) -> None:
+    async with running_upstream() as exchange, running_proxy(scheme) as proxy:
+
+        async def cut_in_flight(_: Wire) -> None:
+            proxy.cut_all()
+
+        def misbehave(how: str) -> None:
+            proxy.says = {"refuses": b"HTTP/1.1 403 No\r\n\r\n", "says nothing": b""}.get(how)
+            proxy.answers = how != "hangs"
+            if how == "cuts in flight":
+                exchange.answers.append(cut_in_flight)
+            elif how != "works":
+                proxy.cut_all()
+
+        ways = ("works", "refuses", "says nothing", "hangs", "cuts before", "cuts in flight")
+        in_vain = ("refuses", "says nothing", "hangs")
+        outcomes: dict[str, set[tuple[str | None, int]]] = {}
+        async with running_station(exchange, **settings(proxy, warm="false")) as station:
+            connections = only(station.gateway.generation).exchange.upstream
+            for number, how in enumerate(chain.from_iterable(product(ways, ways))):
+                misbehave(how)
+                if how not in ("works", "cuts in flight"):
+                    await station.until(lambda: not connections._idle)
+                body = b'{"id":"%d"}' % number
+                limits = [b"X-Gateway-Deadline-Ms: 100"] if how in in_vain else []
+                answer = await station.ask(request(b"POST", b"/v1/trade/order", *limits, body=body))
+                receipts = sum(received.body == body for received in exchange.received)
+                outcomes.setdefault(how, set()).add((answer.outcome, receipts))
+                exchange.answers.clear()
+    assert outcomes == {
+        "works": {("done", 1)},
+        "refuses": {("not_sent", 0)},
+        "says nothing": {("not_sent", 0)},
+        "hangs": {("not_sent", 0)},
+        "cuts before": {("done", 1)},
+        "cuts in flight": {("unknown", 1)},
+    }

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
-from rig.wire import PATIENCE_S, let_pass, until
+from rig.wire import let_pass, until
 
 USER, PASSWORD = "grid", "correct-horse"
 OPEN = b"HTTP/1.1 200 Connection established\r\nProxy-Agent: rig\r\n\r\n"
@@ -147,8 +147,7 @@ async def running_proxy(scheme: str, names: Mapping[str, int] | None = None) -> 
     listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = listener.sockets[0].getsockname()[1]
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            yield proxy
+        yield proxy
     finally:
         listener.close()
         proxy.cut_all()
