@@ -121,6 +121,13 @@ def test_for_several_exchanges_it_is_valid_and_has_what_each_key_needs(tmp_path:
     ]
 
 
+def test_all_venues_can_be_in_one_file(tmp_path: Path) -> None:
+    """None is the same as another, or needs what the others refuse."""
+    file = tmp_path / "sealgate.toml"
+    file.write_text(of_several(*venue_names()))
+    assert list(load_config(file, environ={}).served) == venue_names()
+
+
 def test_for_several_exchanges_each_setting_is_explained_once() -> None:
     lines = [
         line
