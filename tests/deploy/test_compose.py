@@ -18,6 +18,7 @@ FOLDER = DEPLOY / "compose"
 SERVICES: dict[str, Any] = STACK["services"]
 OURS = ("sandbox", "gateway")
 LOAD = {"SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1"}
+[EXCHANGES] = documents((FOLDER / "exchanges.yaml").read_text())
 
 
 def mounts(name: str) -> dict[str, str]:
@@ -78,7 +79,7 @@ def test_secrets_are_files_that_git_does_not_know() -> None:
     files = [secret["file"] for secret in STACK["secrets"].values()]
     assert files == [f"secrets/{name}" for name in SERVICES["gateway"]["secrets"]]
     ignored = (FOLDER / ".gitignore").read_text().splitlines()
-    assert ignored == ["/gateway.env", "/secrets/"]
+    assert ignored == ["/exchanges.env", "/gateway.env", "/secrets/"]
     assert "secrets" not in SERVICES["sandbox"]
 
 
@@ -99,6 +100,36 @@ def test_the_configuration_names_the_mounted_secrets(tmp_path: Path) -> None:
     assert str(config.base_url) == f"http://{listens}"
     drains = config.listen.drain + config.limits.max_wait + config.upstream.total_timeout
     assert seconds(SERVICES["gateway"]["stop_grace_period"]) > drains
+
+
+def test_the_stack_with_two_exchanges_is_the_same_but_for_them() -> None:
+    """Its gateway is in no sandbox's network, so it has the ports itself; what it extends is as it was."""
+    assert compose_problems(EXCHANGES) == []
+    gateway, of_sandbox = EXCHANGES["services"]["gateway"], SERVICES["gateway"]
+    files = ["./exchanges.toml:/etc/sealgate/sealgate.toml:ro", *of_sandbox["volumes"][1:]]
+    own = {"volumes": files, "env_file": ["exchanges.env"], "secrets": ["binance", "bybit", "grid"]}
+    same = {name: of_sandbox[name] for name in of_sandbox if name not in ("network_mode", "depends_on")}
+    assert gateway == {**same, "ports": SERVICES["sandbox"]["ports"], **own}
+    for name, service in list(EXCHANGES["services"].items())[1:]:
+        assert service == {"extends": {"file": "compose.yaml", "service": name}}
+    assert {name: secret["file"] for name, secret in EXCHANGES["secrets"].items()} == {
+        name: f"secrets/{name}" for name in gateway["secrets"]
+    }
+    assert set(EXCHANGES["volumes"]) == set(STACK["volumes"]) - {"sandbox"}
+
+
+def test_each_exchange_has_a_secret_of_its_own(tmp_path: Path) -> None:
+    text = (FOLDER / "exchanges.toml").read_text().replace("/var/lib/sealgate", str(tmp_path))
+    (tmp_path / "sealgate.toml").write_text(text)
+    names = ("BINANCE", "BYBIT")
+    config = load_config(
+        tmp_path / "sealgate.toml", environ={f"SEALGATE_KEYS__{name}__API_KEY": name for name in names}
+    )
+    references = [*(key.secret for key in config.keys.values()), config.bots["grid"].token]
+    secrets = EXCHANGES["services"]["gateway"]["secrets"]
+    assert references == [f"file:/run/secrets/{name}" for name in secrets]
+    assert [list(exchange.keys) for exchange in config.served.values()] == [["binance"], ["bybit"]]
+    assert "gateway" in config.listen.hosts
 
 
 @pytest.mark.needs("promtool")

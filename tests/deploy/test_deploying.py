@@ -9,6 +9,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,9 @@ STANDIN = f"#!/bin/sh\n{TOLD}"
 TOKEN = "example-token-of-a-bot-0123456789"
 SUDO = '#!/bin/sh\nif [ "$1" = -u ]; then shift 2; fi\nexec "$@"\n'
 [STACK] = documents((DEPLOY / "compose/compose.yaml").read_text())
+[EXCHANGES] = documents((DEPLOY / "compose/exchanges.yaml").read_text())
 UNIT = (DEPLOY / "systemd/sealgate.service").read_text()
+DROP_IN = (DEPLOY / "systemd/exchanges.conf").read_text()
 
 
 @dataclass(frozen=True)
@@ -87,21 +90,31 @@ def sealgate_calls(desk: Desk) -> Iterator[list[str]]:
 
 def test_the_secrets_are_as_the_gateway_wants_them(desk: Desk) -> None:
     folder = desk.folder / "deploy/compose"
-    files = {name: folder / secret["file"] for name, secret in STACK["secrets"].items()}
-    assert files["main"].read_text() == "PASTE_THE_SECRET\n"
-    assert files["grid"].read_text() == f"{TOKEN}\n"
+    stacks = (STACK["secrets"], {name: EXCHANGES["secrets"][name] for name in ("binance", "bybit")})
+    files = {name: folder / secret["file"] for secrets in stacks for name, secret in secrets.items()}
+    texts = {name: file.read_text() for name, file in files.items()}
+    pasted = dict.fromkeys(("main", "binance", "bybit"), "PASTE_THE_SECRET\n")
+    assert texts == {**pasted, "grid": f"{TOKEN}\n"}
+    assert files.keys() >= EXCHANGES["secrets"].keys()
     assert {stat.S_IMODE(file.stat().st_mode) for file in files.values()} == {0o600}
     [user] = [step.text for step in steps(DOCKERFILE.read_text()) if step.name == "USER"]
-    assert desk.calls("chown") == [[user, *(secret["file"] for secret in STACK["secrets"].values())]]
+    assert desk.calls("chown") == [
+        [user, *(secret["file"] for secret in secrets.values())] for secrets in stacks
+    ]
     [env] = STACK["services"]["gateway"]["env_file"]
     assert (folder / env["path"]).read_text() == "SEALGATE_KEYS__MAIN__API_KEY=PASTE_THE_KEY\n"
+    [env] = EXCHANGES["services"]["gateway"]["env_file"]
+    named = [line.partition("=")[0] for line in (folder / env).read_text().splitlines()]
+    assert named == [f"SEALGATE_KEYS__{name.upper()}__API_KEY" for name in stacks[1]]
 
 
 def test_compose_is_told_of_services_that_there_are(desk: Desk) -> None:
     calls = [call[1:] for call in desk.calls("docker") if call[0] == "compose"]
+    *calls, with_exchanges = calls
     named = {call[-1] for call in calls[:2]} | {call[1] for call in calls if call[0] == "exec"}
     assert named <= set(STACK["services"])
     assert len(calls) == 4
+    assert with_exchanges[:2] == ["--file", "exchanges.yaml"]
 
 
 def test_commands_of_the_program_are_what_it_takes(desk: Desk) -> None:
@@ -119,26 +132,37 @@ def test_kubernetes_gets_the_secret_that_the_pod_mounts(desk: Desk) -> None:
         volume["secret"] for volume in sidecar["spec"]["template"]["spec"]["volumes"] if "secret" in volume
     ]
     [kustomization] = documents((DEPLOY / "kubernetes/example/kustomization.yaml").read_text())
-    namespace, secret, applied = desk.calls("kubectl")
+    namespace, secret, applied, *with_exchanges = desk.calls("kubectl")
     assert namespace[-1] == kustomization["namespace"]
     assert secret[:5] == ["create", "secret", "generic", mounted["secretName"], "--namespace"]
     assert secret[5] == kustomization["namespace"]
     assert "/sealgate/main" in (DEPLOY / "kubernetes/example/sealgate.toml").read_text()
     assert secret[6].startswith("--from-file=main=")
     assert (ROOT / applied[-1] / "kustomization.yaml").is_file()
+    secrets, applied = with_exchanges
+    assert secrets[:6] == secret[:6]
+    text = (DEPLOY / "kubernetes/exchanges/sealgate.toml").read_text()
+    assert [f"--from-file={name}={name}.secret" for name in tomllib.loads(text)["keys"]] == secrets[6:]
+    assert applied == ["apply", "-k", "deploy/kubernetes/exchanges"]
 
 
 def test_systemd_gets_the_files_where_it_looks(desk: Desk) -> None:
-    [(_, sealed)] = re.findall(r"^LoadCredentialEncrypted=(\w+):(\S+)$", UNIT, re.MULTILINE)
-    [(name, _)] = re.findall(r"^LoadCredentialEncrypted=(\w+):(\S+)$", UNIT, re.MULTILINE)
-    [creds] = desk.calls("systemd-creds")
-    assert creds == ["encrypt", f"--name={name}", "main.secret", sealed]
+    sealed = re.findall(r"^LoadCredentialEncrypted=(\w+):(\S+)$", UNIT + DROP_IN, re.MULTILINE)
+    assert desk.calls("systemd-creds") == [
+        ["encrypt", f"--name={name}", f"{name}.secret", file] for name, file in sealed
+    ]
+    assert (desk.folder / "etc/systemd/system/sealgate.service.d/exchanges.conf").read_text() == DROP_IN
     assert (desk.folder / "etc/systemd/system/sealgate.service").read_text() == UNIT
     [users] = desk.calls("systemd-sysusers")
     assert "u sealgate" in (desk.folder / users[0].lstrip("/")).read_text()
     [config] = re.findall(r"^ExecStart=.*--config (\S+)$", UNIT, re.MULTILINE)
     assert (desk.folder / config.lstrip("/")).read_text() == (DEPLOY / "systemd/sealgate.toml").read_text()
-    assert desk.calls("systemctl") == [["daemon-reload"], ["enable", "--now", "sealgate.service"]]
+    assert desk.calls("systemctl") == [
+        ["daemon-reload"],
+        ["enable", "--now", "sealgate.service"],
+        ["daemon-reload"],
+        ["restart", "sealgate.service"],
+    ]
 
 
 def test_it_is_installed_as_the_image_is(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,32 @@ def kustomized(folder: Path) -> list[dict[str, Any]]:
     )
     assert (done.returncode, done.stderr) == (0, "")
     return documents(done.stdout)
+
+
+def test_with_two_exchanges_each_key_has_a_file_of_the_secret(tmp_path: Path) -> None:
+    text = (FOLDER / "exchanges/sealgate.toml").read_text()
+    (tmp_path / "sealgate.toml").write_text(text.replace("/var/lib/sealgate/gateway", str(tmp_path)))
+    several = load_config(tmp_path / "sealgate.toml", environ={})
+    places = {mount["name"]: mount["mountPath"] for mount in GATEWAY["volumeMounts"]}
+    assert {name: key.secret for name, key in several.keys.items()} == {
+        name: f"file:{places['sealgate-secrets']}/{name}" for name in several.served
+    }
+    assert str(several.admin.tcp) == "0.0.0.0:8788"
+
+
+@pytest.mark.needs("kubectl")
+def test_the_example_with_two_exchanges_has_its_own_configuration_and_call() -> None:
+    objects = kustomized(FOLDER / "exchanges")
+    assert [problem for found in objects for problem in kubernetes_problems(found)] == []
+    [text] = [found["data"]["sealgate.toml"] for found in objects if "sealgate.toml" in found.get("data", {})]
+    assert text == (FOLDER / "exchanges/sealgate.toml").read_text()
+    [bot] = [found for found in objects if found["kind"] == "StatefulSet"]
+    pod = bot["spec"]["template"]["spec"]
+    assert [part["name"] for part in pod["initContainers"]] == ["sealgate-folder", "sealgate"]
+    maps = {found["metadata"]["name"] for found in objects if found["kind"] == "ConfigMap"}
+    assert maps == {volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume}
+    [called] = pod["containers"][0]["env"]
+    assert called["value"].split("/")[1] in tomllib.loads(text)["exchanges"]
 
 
 @pytest.mark.needs("kubectl")

@@ -6,15 +6,18 @@ What Docker, the kubelet and systemd do before a program starts is done by hand 
 import contextlib
 import json
 import os
+import tomllib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import yaml
 from aiohttp import web
 from pytest_aiohttp import AiohttpServer
 
 from rig.container import Container, container, free_ports
+from rig.fake_venues import SECRET, Fake, running_fake
 from rig.image import Image
 from rig.ports import free_port
 from rig.program import running_program
@@ -58,6 +61,29 @@ async def exchange() -> AsyncIterator[tuple[Sandbox, dict[str, str]]]:
     """Run a sandbox, and return what has to stand in an example's configuration in its place."""
     async with running_sandbox(SandboxSettings(limit_kind="none")) as sandbox:
         yield sandbox, {"https://api.example.com": sandbox.base_url, "0123456789abcdef": sandbox.api_key}
+
+
+@contextlib.asynccontextmanager
+async def two_exchanges(config: str) -> AsyncIterator[tuple[tuple[Fake, Fake], dict[str, str]]]:
+    """Run Binance and Bybit, and return them with what a configuration's gateway needs to find them."""
+    keys = tomllib.loads(config)["keys"].values()
+    binance, bybit = (key.get("api_key", f"key-of-{key['exchange']}") for key in keys)
+    async with running_fake("binance", binance) as first, running_fake("bybit", bybit) as second:
+        places = {
+            f"SEALGATE_EXCHANGES__{fake.name.upper()}__BASE_URL": fake.base_url for fake in (first, second)
+        }
+        yield (first, second), places
+
+
+async def place_at_both(session: aiohttp.ClientSession, url: str, fakes: tuple[Fake, Fake]) -> None:
+    """Place an order at each of two exchanges, by its name in the path."""
+    form = {"symbol": "BTCUSDT", "side": "BUY", "type": "MARKET", "quantity": "0.001"}
+    order = {"category": "spot", "symbol": "BTCUSDT", "side": "Buy", "orderType": "Market", "qty": "0.001"}
+    async with session.post(f"{url}/binance/api/v3/order", data=form) as reply:
+        assert (reply.status, reply.headers["X-Gateway-Outcome"]) == (200, "done"), await reply.text()
+    async with session.post(f"{url}/bybit/v5/order/create", json=order) as reply:
+        assert (reply.status, reply.headers["X-Gateway-Outcome"]) == (200, "done"), await reply.text()
+    assert [(len(fake.orders), fake.refused) for fake in fakes] == [(1, []), (1, [])]
 
 
 # Compose.
@@ -106,6 +132,30 @@ async def test_compose_from_its_files_to_an_order(image: Image, tmp_path: Path) 
     assert gateway.path("/var/lib/sealgate/journal.db").exists()
 
 
+async def test_compose_with_two_exchanges_from_its_files_to_an_order_at_each(
+    image: Image, tmp_path: Path
+) -> None:
+    ports = free_ports(*PORTS)
+    made = container(tmp_path, image, ports)
+    made.mount(COMPOSE / "exchanges.toml", "/etc/sealgate/sealgate.toml")
+    made.make("/var/lib/sealgate", 0o700)
+    made.make("/tmp", 0o1777)  # noqa: S108 - mapped
+    for name, secret in (("binance", SECRET), ("bybit", SECRET), ("grid", TOKEN)):
+        write(made.path(f"/run/secrets/{name}"), f"{secret}\n", 0o400)
+    async with two_exchanges((COMPOSE / "exchanges.toml").read_text()) as (fakes, environ):
+        environ |= {f"SEALGATE_KEYS__{fake.name.upper()}__API_KEY": fake.api_key for fake in fakes}
+        async with made.running([*image.entrypoint, *image.command], environ) as program:
+            await program.line('"ready"')
+            assert made.ended(image.health, environ).stdout == "healthy\n"
+            bot = {"Authorization": f"Bearer {TOKEN}", "Host": "gateway:8787"}
+            async with client(headers=bot) as session:
+                await place_at_both(session, f"http://127.0.0.1:{ports[8787]}", fakes)
+            metrics = f"http://127.0.0.1:{ports[8788]}/metrics"
+            async with client() as session, session.get(metrics) as reply:
+                text = await reply.text()
+    assert {name for name in ("binance", "bybit") if f'exchange="{name}"' in text} == {"binance", "bybit"}
+
+
 # Kubernetes.
 
 KUBERNETES = DEPLOY / "kubernetes"
@@ -148,6 +198,35 @@ async def test_kubernetes_from_its_files_to_an_order(image: Image, tmp_path: Pat
             async with running_program(start=("-u", bot_file), environ={"GATEWAY": url}) as bot:
                 assert "BTC" in await bot.line("done ")
     assert pod.path("/var/lib/sealgate/gateway/journal.db").exists()
+
+
+async def test_kubernetes_with_two_exchanges_from_its_files_to_an_order_at_each(
+    image: Image, tmp_path: Path
+) -> None:
+    ports = free_ports(*PORTS)
+    places = {mount["name"]: mount["mountPath"] for mount in GATEWAY_PART["volumeMounts"]}
+    [kustomization] = documents((KUBERNETES / "exchanges/kustomization.yaml").read_text())
+    [patch] = yaml.safe_load(kustomization["patches"][0]["patch"])
+    [call] = patch["value"]
+    pod = container(tmp_path, image, ports)
+    for name in ("sealgate-state", "sealgate-tmp"):
+        pod.make(places[name], 0o777)
+    pod.mount(KUBERNETES / "exchanges/sealgate.toml", f"{places['sealgate-config']}/sealgate.toml")
+    volume_of_a_secret(pod.make(places["sealgate-secrets"]), {"binance": SECRET, "bybit": SECRET})
+    assert pod.ended(FOLDER_PART["command"]).returncode == 0
+    async with two_exchanges((KUBERNETES / "exchanges/sealgate.toml").read_text()) as (fakes, environ):
+        environ |= {"SEALGATE_LISTEN__TCP": f"127.0.0.1:{ports[8787]}"}
+        async with pod.running([*image.entrypoint, *GATEWAY_PART["args"]], environ) as program:
+            await program.line('"ready"')
+            url = f"http://127.0.0.1:{ports[8787]}"
+            async with client() as session:
+                await place_at_both(session, url, fakes)
+            ready = f"http://127.0.0.1:{ports[8788]}/-/ready"
+            assert await status(f"{ready}?exchange=bybit", SCRAPER) == 200
+            bot_file = str(KUBERNETES / "example/bot.py")
+            told = {"GATEWAY": url, call["name"]: call["value"]}
+            async with running_program(start=("-u", bot_file), environ=told) as bot:
+                assert "1000.0" in await bot.line("done ")
 
 
 async def test_the_example_bot_outlives_a_gateway_that_is_away_and_one_that_refuses(
@@ -205,3 +284,29 @@ async def test_systemd_from_its_files_to_an_order(image: Image, tmp_path: Path) 
                 assert halted.returncode == 0, halted.stderr
                 code, _, reply = await place(session, "http://localhost")
                 assert (code, reply["reason"]) == (503, "halted")
+
+
+async def test_systemd_with_two_exchanges_halts_both_at_once(image: Image, tmp_path: Path) -> None:
+    ports = free_ports(*PORTS)
+    host = container(tmp_path, image, ports)
+    host.mount(DEPLOY / "systemd/exchanges.toml", "/etc/sealgate/sealgate.toml")
+    host.make("/run/sealgate", 0o711)
+    host.make("/var/lib/sealgate", 0o700)
+    for credential in ("main", "bybit"):
+        write(host.path(f"/run/credentials/{credential}"), SECRET, 0o400)
+    async with two_exchanges((DEPLOY / "systemd/exchanges.toml").read_text()) as (fakes, environ):
+        environ |= {
+            "CREDENTIALS_DIRECTORY": str(host.path("/run/credentials")),
+            "SEALGATE_LISTEN__TCP": f"127.0.0.1:{ports[8787]}",
+            "SEALGATE_ADMIN__TCP": f"127.0.0.1:{ports[8788]}",
+        }
+        serve = ["/opt/sealgate/bin/sealgate", "serve", "--config", "/etc/sealgate/sealgate.toml"]
+        async with host.running(serve, environ) as program:
+            await program.line('"ready"')
+            async with client(host.path("/run/sealgate/bots.sock")) as session:
+                await place_at_both(session, "http://localhost", fakes)
+                halted = host.ended([serve[0], "halt", *serve[2:]], environ)
+                assert halted.returncode == 0, halted.stderr
+                for path in ("/binance/api/v3/order", "/bybit/v5/order/create"):
+                    async with session.post(f"http://localhost{path}", json={}) as reply:
+                        assert (reply.status, (await reply.json())["reason"]) == (503, "halted")

@@ -42,6 +42,8 @@ def test_systemd_takes_the_unit(image: Image, tmp_path: Path) -> None:
     """With the program where this machine has it."""
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text().replace("/opt/sealgate", str(image.path("/opt/sealgate"))))
+    (tmp_path / f"{UNIT.name}.d").mkdir()
+    (tmp_path / f"{UNIT.name}.d/exchanges.conf").write_text((FOLDER / "exchanges.conf").read_text())
     done = systemd("systemd-analyze", "verify", str(copy))
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -68,8 +70,11 @@ def test_the_command_is_what_the_program_takes(setting: str) -> None:
     command.make_context(name, arguments)
 
 
-def test_the_configuration_fits_the_unit(tmp_path: Path) -> None:
-    text = (FOLDER / "sealgate.toml").read_text()
+@pytest.mark.parametrize(
+    ("name", "drop_ins"), [("sealgate.toml", ()), ("exchanges.toml", ("exchanges.conf",))]
+)
+def test_the_configuration_fits_the_unit(tmp_path: Path, name: str, drop_ins: tuple[str, ...]) -> None:
+    text = (FOLDER / name).read_text()
     assert f'"/var/lib/{SERVICE["StateDirectory"]}/' in text
     (tmp_path / "sealgate.toml").write_text(text.replace("/var/lib/sealgate", str(tmp_path)))
     config = load_config(tmp_path / "sealgate.toml", environ={})
@@ -77,8 +82,11 @@ def test_the_configuration_fits_the_unit(tmp_path: Path) -> None:
     assert config.listen.unix is not None
     assert config.listen.unix.parent == runtime
     assert Path(str(config.admin.unix)).parent.parent == runtime  # that folder must be the gateway's alone
-    credential, _, _ = SERVICE["LoadCredentialEncrypted"].partition(":")
-    assert config.keys["main"].secret == f"systemd:{credential}"
+    units = "".join((FOLDER / unit).read_text() for unit in (UNIT.name, *drop_ins))
+    credentials = re.findall(
+        r"^LoadCredentialEncrypted=(\w+):/etc/credstore.encrypted/sealgate\.\1$", units, re.MULTILINE
+    )
+    assert [key.secret for key in config.keys.values()] == [f"systemd:{name}" for name in credentials]
     drains = config.listen.drain + config.limits.max_wait + config.upstream.total_timeout
     assert float(SERVICE["TimeoutStopSec"]) > drains
     assert int(SERVICE["LimitNOFILE"]) > 2 * (config.listen.max_connections + config.upstream.max_connections)

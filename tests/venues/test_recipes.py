@@ -25,7 +25,7 @@ from sealgate.server.gateway import Gateway, running_gateway
 
 EXAMPLES = ROOT / "examples"
 BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}
-ADDRESS, TOKEN = "http://127.0.0.1:8787", "example-token-of-a-bot-0123456789"
+ADDRESS, TOKEN = "http://127.0.0.1:8787", "example-token-of-a-bot-01234567890123456789"
 
 
 @asynccontextmanager
@@ -110,6 +110,15 @@ async def test_four_classes_of_ccxt_in_one_process_trade_through_one_gateway(tmp
     assert out.count("812 done\n") == len(fakes)
     for fake in fakes.values():
         assert_only_the_real_key_arrived(fake)
+
+
+async def test_check_has_nothing_against_the_file_of_four_exchanges(tmp_path: Path) -> None:
+    async with four_exchanges(tmp_path):
+        pass  # it leaves the file, the secrets and a journal
+    places = {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
+    command = (sys.executable, "-m", "sealgate", "check", "--offline", "--json")
+    out = await run("", *command, "--config", str(tmp_path / "sealgate.toml"), **places)
+    assert json.loads(out)["result"] == "ok"
 
 
 @pytest.mark.needs("curl")

@@ -9,11 +9,12 @@ import urllib.error
 import urllib.request
 
 GATEWAY = os.environ.get("GATEWAY", "http://127.0.0.1:8787")
+CALL = os.environ.get("CALL", "/v1/trade/symbols/list")
 EVERY_S = float(os.environ.get("EVERY_S", "10"))
 
 while True:
     try:
-        with urllib.request.urlopen(f"{GATEWAY}/v1/trade/symbols/list", timeout=45) as reply:
+        with urllib.request.urlopen(f"{GATEWAY}{CALL}", timeout=45) as reply:
             print(reply.headers["X-Gateway-Outcome"], reply.read().decode())
     except urllib.error.HTTPError as reply:
         with reply:
