@@ -38,6 +38,8 @@ def environment(many: int, folder: Path) -> Iterator[Mapping[str, str]]:
         ports = [stack.enter_context(running_upstream()).port for _ in range(max(1, many))]
         urls = [f"http://127.0.0.1:{port}" for port in ports]
         rows = [f'base_url = "{urls[0]}"'] if not many else []
+        names = [f"key{number}-{key}" for number in range(len(urls)) for key in range(KEYS)]
+        rows.append(f"[bots.bench]\nkeys = {names}")
         for number, url in enumerate(urls):
             rows += [f'[exchanges.exchange{number}]\nbase_url = "{url}"'] if many else []
             for key in range(KEYS):
