@@ -1,17 +1,22 @@
 """A gateway before two exchanges: readiness of each, and that each metric and log line says which."""
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
+from cli.test_service_manager import Manager
 from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.chromium import Page
+from rig.program import BASE
+from rig.served import running_served
 from rig.two_exchanges import GRID, Two, two_exchanges
-from rig.upstream import say
+from rig.upstream import Upstream, say
 from rig.wire import reply
 from sealgate.keys.key_health import KeyFault
 from sealgate.observe.live import Live
@@ -102,6 +107,37 @@ async def test_the_status_has_each_exchange_and_where_bots_reach_it(two: Two, ad
     ]
     assert status["base_url"] == f"{two.spot.base_url} {two.perp.base_url}"
     assert [(key["alias"], key["exchange"]) for key in status["keys"]] == [("main", "spot"), ("swap", "perp")]
+
+
+FILE = """
+clock.grace = 0.1
+[exchanges.spot]
+base_url = "%s"
+[exchanges.perp]
+base_url = "http://127.0.0.1:9"
+[keys.main]
+exchanges = ["spot", "perp"]
+"""
+
+
+async def test_a_start_tells_of_each_exchange(upstream: Upstream, tmp_path: Path) -> None:
+    (tmp_path / "sealgate.toml").write_text(FILE % upstream.base_url)
+    address = str(tmp_path / "notify")
+    environ = {name: value for name, value in BASE.items() if name != "SEALGATE_BASE_URL"}
+    environ["NOTIFY_SOCKET"] = address
+    with contextlib.closing(Manager(address)) as manager:
+        async with running_served(environ, tmp_path) as served:
+            await served.program.line('"not_ready"')
+            (unready,), (ready,) = served.events("not_ready"), served.events("ready")
+            assert (unready["exchange"], ready["exchange"]) == ("perp", "spot")
+            assert unready["reasons"].startswith("clock not synced: cannot connect to 127.0.0.1:9")
+            serving = {one["exchange"]: (one["base_url"], one["bots"]) for one in served.events("serving")}
+            assert serving == {
+                "spot": (upstream.base_url, f"{served.bots}/spot"),
+                "perp": ("http://127.0.0.1:9", f"{served.bots}/perp"),
+            }
+            assert (await served.ask_admin("/-/ready")).status == 200
+            await manager.hears("STATUS=ready, but perp is not ready: clock not synced")
 
 
 @pytest.mark.needs("chromium")

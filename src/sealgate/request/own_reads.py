@@ -44,6 +44,7 @@ async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: Sy
     bot = Bot(OWN_BOT, (alias,), frozenset((route.needs,)))
     ticket = Ticket(bot, alias, route, method, target, Head({}, b""), None)
     context = RequestContext(system.request_id(), system.now(), method)
+    context.exchange = config.name
     context.admitted(ticket, max(_SHORTEST_WAIT_S, config.limits.max_wait), config.upstream.total_timeout)
     answer = await pipeline.deliver(ticket, b"", context)
     if answer.remainder is not None:
