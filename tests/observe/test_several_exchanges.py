@@ -137,6 +137,8 @@ async def test_a_start_tells_of_each_exchange(upstream: Upstream, tmp_path: Path
                 "perp": ("http://127.0.0.1:9", f"{served.bots}/perp"),
             }
             assert (await served.ask_admin("/-/ready")).status == 200
+            errors = (await served.ask_admin("/errors")).body.decode()
+            assert all(f'<tr id="{name}/rate_limited"><td><code>rate_limited' in errors for name in serving)
             await manager.hears("STATUS=ready, but perp is not ready: clock not synced")
 
 
