@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from sealgate import venues
 from sealgate.cli import main
-from sealgate.venues.venue import read_venue
+from sealgate.config.venues import parse_venue
 
 FILES = sorted((Path(venues.__file__).parent / "files").glob("*.toml"))
 NAMES = [file.stem for file in FILES]
@@ -31,8 +31,9 @@ def test_the_list_has_every_venue_and_what_it_was_verified_against(arguments: tu
     rows = {line.split()[0]: line for line in lines if line and not line.startswith(" ")}
     assert set(NAMES) <= rows.keys()
     assert lines[2].startswith("service")
-    assert "sha256 base64" in rows["okx"]
+    assert "demo" in rows["okx"]
     assert "ccxt 4.5.90" in rows["okx"]
+    assert any(line.split()[0] == "fapi.binance.com" for line in lines if line.strip())
     assert max(map(len, lines)) <= 80
 
 
@@ -53,12 +54,26 @@ def test_a_summary_fits_the_terminal_and_names_what_a_key_needs() -> None:
         assert any("the text that is signed" in line for line in lines), name
 
 
-def test_what_is_shown_can_be_saved_and_used_as_a_file() -> None:
+def test_what_is_shown_can_be_saved_and_used_as_a_file(tmp_path: Path) -> None:
     for file in FILES:
         text = run("show", file.stem).stdout
         assert text.startswith(f"# {file.stem}: ")
         assert text.endswith(file.read_text("utf-8"))
-        assert read_venue("mine.toml", text).name == file.stem
+        (tmp_path / "mine.toml").write_text(text)
+        assert parse_venue(str(tmp_path / "mine.toml")).name == file.stem
+
+
+def test_hosts_and_environments_are_shown() -> None:
+    text = run("show", "binanceusdm", "--summary").stdout
+    assert "address     https://fapi.binance.com\n" in text
+    assert "environment test: https://testnet.binancefuture.com\n" in text
+    assert "            demo: https://demo-fapi.binance.com\n" in text
+    assert "like        binance: what is not in this file is in that one\n" in text
+    okx = run("show", "okx", "--summary").stdout
+    assert "environment demo: the same address\n              x-simulated-trading: 1\n" in okx
+    document = shown("okx")
+    assert (document["like"], document["base_url"]) == ("", "https://www.okx.com")
+    assert document["environments"]["demo"]["headers"] == {"x-simulated-trading": "1"}
 
 
 def test_the_signed_text_is_shown_as_a_request_would_have_it() -> None:

@@ -14,8 +14,8 @@ from sealgate.http.headers import sort_reply
 from sealgate.limits.claims import Fate, LimitReply
 from sealgate.limits.limit_reply import counted, limit_reply, parse_retry_after
 from sealgate.limits.quotas import Quota
+from sealgate.venues.limit_rules import Counter
 from sealgate.venues.replies import Means, Verdict, WaitRule, Whose
-from sealgate.venues.venue import Counter
 
 # Sun, 06 Nov 1994 08:49:37 GMT, the moment of RFC 9110 section 5.6.7.
 RFC_MOMENT = 784_111_777.0

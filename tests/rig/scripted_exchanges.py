@@ -7,7 +7,7 @@ as the venues' files, and never read from those.
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rig.leaping import EPOCH
@@ -64,7 +64,7 @@ def _coded(name: str, code: object, status: int = 200, **more: object) -> Callab
 
 _JSON = '{"symbol":"X"}'
 _PHRASE = {"passphrase": "env:PASSPHRASE"}
-EXCHANGES: Mapping[str, Exchange] = {
+_EXCHANGES: Mapping[str, Exchange] = {
     "binance": Exchange(
         "/api/v3/time",
         lambda now: {"serverTime": _ms(now)},
@@ -246,6 +246,18 @@ EXCHANGES: Mapping[str, Exchange] = {
         ),
     ),
 }
+# What is other at another host of one of them: its paths, and the place of its time.
+_FUTURES = replace(
+    _EXCHANGES["binance"],
+    time_path="/fapi/v1/time",
+    asks=(
+        ("GET", "/fapi/v1/openOrders", ""),
+        ("POST", "/fapi/v1/order", "symbol=X"),
+        ("DELETE", "/fapi/v1/order?symbol=X", ""),
+        ("GET", "/fapi/v1/ticker/price", ""),
+    ),
+)
+EXCHANGES: Mapping[str, Exchange] = {**_EXCHANGES, "binanceusdm": _FUTURES}
 
 
 @dataclass(frozen=True)

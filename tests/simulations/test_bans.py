@@ -1,4 +1,4 @@
-"""Eight exchanges, scripted after their documents, limit or ban a gateway at random moments, in virtual time.
+"""Nine hosts, scripted after their documents, limit or ban a gateway at random moments, in virtual time.
 
 `scripts/bench bans` prints the same as a table, with more seeds.
 """

@@ -77,9 +77,29 @@ hashkey                   private GET api/v1/spot/openOrders POST api/v1/spot/or
 toobit                    private GET api/v1/account POST api/v1/spot/order DELETE api/v1/spot/order
 bitrue                    spot.v1.private GET openOrders POST order DELETE order
 btcbox                    private POST balance trade_add
+binanceusdm               fapiPrivate GET openOrders POST order PUT order DELETE order
+                          fapiPrivateV2 GET account positionRisk fapiPrivateV3 GET account
+binancecoinm              dapiPrivate GET openOrders account POST order PUT order DELETE order
+binance-papi=binance      papi GET account um/openOrders POST um/order margin/order PUT um/order cm/order
+                          papi DELETE um/order cm/order margin/order
+binance-options=binance   eapiPrivate GET account openOrders POST order DELETE order
+binanceus                 private GET openOrders account POST order order/test DELETE order openOrders
+                          sapi GET asset/query/trading-fee POST otc/quotes
+kucoinfutures             futuresPrivate GET account-overview POST orders DELETE orders/9
+htx-swap=htx              contract.private GET swap-api/v1/swap_api_trading_status
+                          contract.private POST linear-swap-api/v1/swap_order api/v1/contract_order
+bybiteu                   private GET v5/order/realtime POST v5/order/create v5/order/cancel
+bybitid                   private GET v5/order/realtime POST v5/order/create v5/order/cancel
+myokx                     private GET account/balance trade/order POST trade/cancel-order trade/order
+okxus                     private GET account/balance trade/order POST trade/cancel-order trade/order
+gateeu                    private.spot GET orders POST orders DELETE orders orders/8 PATCH orders/8
+fmfwio                    private GET spot/balance POST spot/order DELETE spot/order PATCH spot/order/c3
+bequant                   private GET spot/balance POST spot/order DELETE spot/order PATCH spot/order/c3
+weex-contract=weex        contractPrivate GET capi/v3/order POST capi/v3/order DELETE capi/v3/order
 
 bitmex                    =private GET order POST order PUT order DELETE order order/all
 bitmart                   =private GET spot/v1/wallet POST spot/v2/submit_order
+bitmart-futures=bitmart   =private GET contract/private/assets-detail POST contract/private/submit-order
 ascendex                  v1.private GET info wallet/transactions
                           v1.private.accountCategory GET balance order/open POST order order/batch
                           v1.private.accountCategory DELETE order order/all
@@ -105,7 +125,7 @@ class Calls:
 
 
 _OTHERWISE: dict[str, dict[str, Any]] = {
-    **{name: {"values": PLAIN} for name in ("bybit", "apex", "hashkey", "coinex")},
+    **{name: {"values": PLAIN} for name in ("bybit", "bybiteu", "bybitid", "apex", "hashkey", "coinex")},
     **{
         name: {"secret": "base64"}
         for name in ("coinbaseexchange", "btcmarkets", "btcturk", "krakenfutures", "kraken")
@@ -113,7 +133,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     # In URLs of v2, ccxt leaves out "[1]", which it signs: such a request fails at the exchange, too.
     "coinbase": {"values": tuple(value for value in ESCAPED if value != "[1]")},
     # ccxt signs as a partner of the exchange, too, with the key in it: the file takes that out.
-    "kucoin": {"values": PLAIN, "real_options": {"partner": {}}},
+    **{name: {"values": PLAIN, "real_options": {"partner": {}}} for name in ("kucoin", "kucoinfutures")},
     "gemini": {"api_key": "account-KEY4f0e"},
     "xt": {"options": {"recvWindow": "5000"}},
 }

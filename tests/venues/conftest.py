@@ -1,9 +1,10 @@
 import json
+from urllib.parse import urlsplit
 
 import pytest
 
 from venues.calls import GONE, VENUES
-from venues.through import HERE, Call, Case, load, printed_by
+from venues.through import HERE, Call, Case, is_at, load, printed_by
 
 SEED, ROUNDS = "1", "6"
 
@@ -22,14 +23,19 @@ def every_call() -> dict[str, list[Call]]:
     found: dict[str, list[Call]] = {}
     names = [name for name in VENUES if name not in GONE]
     for row in map(json.loads, printed_by("venues.oracle", "calls", *names).splitlines()):
-        found.setdefault(row["venue"], []).append(Call(row["method"], row["path"], row["is_signed"]))
+        calls = found.setdefault(row["venue"], [])
+        if is_at(row["venue"], row["host"]):
+            calls.append(Call(row["method"], row["path"], row["is_signed"]))
     return found
 
 
 @pytest.fixture(scope="session")
 def asked_by_ccxt() -> dict[str, list[Case]]:
     """Return what ccxt's own methods send to each venue."""
-    return load(printed_by("venues.unified"))
+    return {
+        name: [request for request in requests if is_at(name, urlsplit(request["url"]).netloc)]
+        for name, requests in load(printed_by("venues.unified")).items()
+    }
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +45,8 @@ def by_verb() -> dict[str, dict[str, set[Call]]]:
     names = [name for name in VENUES if name not in GONE]
     for row in map(json.loads, printed_by("venues.oracle", "unified", *names).splitlines()):
         verbs = found.setdefault(row["venue"], {"create": set(), "edit": set(), "cancel": set()})
-        verbs[row["verb"]].add(Call(row["method"], row["path"], is_signed=True))
+        if is_at(row["venue"], row["host"]):
+            verbs[row["verb"]].add(Call(row["method"], row["path"], is_signed=True))
     return found
 
 

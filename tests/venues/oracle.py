@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
@@ -126,8 +127,9 @@ def calls_of(venue: str) -> Iterator[dict[str, Any]]:
         except (ccxt.BaseError, KeyError, TypeError, AttributeError):
             continue  # a path of another venue's, or one that wants parameters of a shape of its own
         proof = f"{signed['url']}{signed['headers']}{signed['body']}".lower()
-        target = urlsplit(signed["url"]).path.rstrip("/")
-        yield {"venue": venue, "method": method, "path": target, "is_signed": "sign" in proof}
+        parts = urlsplit(signed["url"])
+        call = {"venue": venue, "method": method, "path": parts.path.rstrip("/"), "host": parts.netloc}
+        yield call | {"is_signed": "sign" in proof}
 
 
 _ENTRY = re.compile(r"(\w+) = Entry(?:\[\w+\])?\('([^']*)', ('[^']*'|\[[^]]*\]), '([A-Z]+)'")
@@ -145,18 +147,19 @@ def unified_of(venue: str) -> Iterator[dict[str, Any]]:
             words = set(re.findall(r"\w+", inspect.getsource(function)))
             found |= {(verb, *entries[word]) for word in words & entries.keys()}
     for verb, path, api, method in sorted(found):
-        if target := _target(exchange, re.findall(r"\w+", api), method, path):
-            yield {"venue": venue, "verb": verb, "method": method, "path": target}
+        parts = urlsplit(_url(exchange, re.findall(r"\w+", api), method, path))
+        if target := parts.path.rstrip("/"):
+            yield {"venue": venue, "verb": verb, "method": method, "path": target, "host": parts.netloc}
 
 
-def _target(exchange: Any, api: list[str], method: str, path: str) -> str:
-    """Return the path that ccxt signs, with x0, x1 … for its placeholders; "" where it signs none."""
+def _url(exchange: Any, api: list[str], method: str, path: str) -> str:
+    """Return the address that ccxt signs, with x0, x1 … for its placeholders; "" where it signs none."""
     names = re.findall(r"\{([^}]*)\}", path)
     try:
         signed = exchange.sign(path, api, method, {name: f"x{at}" for at, name in enumerate(names)})
     except (ccxt.BaseError, KeyError, TypeError, AttributeError):
         return ""
-    return urlsplit(str(signed["url"])).path.rstrip("/")
+    return str(signed["url"])
 
 
 def _paths(apis: dict[str, Any], api: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:
@@ -191,11 +194,14 @@ def _answering(document: Any, asked: list[str]) -> Callable[..., Any]:
 
 
 # Where ccxt would ask elsewhere by itself.
-_TIME_BY = {"mexc-contract": {"type": "swap"}, "coinbase": {"method": "v3PublicGetBrokerageTime"}}
+_TIME_BY = {
+    **{name: {"type": "swap"} for name in ("mexc-contract", "htx-swap", "weex-contract")},
+    "coinbase": {"method": "v3PublicGetBrokerageTime"},
+}
 
 
-def time_of(venue: str, pointer: str) -> dict[str, Any]:
-    """Return where ccxt asks for the time, and whether it reads it at a JSON pointer."""
+def time_of(venue: str, pointer: str) -> Iterator[dict[str, Any]]:
+    """Yield where ccxt asks for the time, and whether it reads it at a JSON pointer."""
     exchange = exchange_with(VENUES[venue], is_dummy=False)
     exchange.enableRateLimit = False
     asked: list[str] = []
@@ -213,18 +219,46 @@ def time_of(venue: str, pointer: str) -> dict[str, Any]:
         except (ccxt.BaseError, TypeError, ValueError, OverflowError, OSError):
             continue
     is_read = any(moment is not None and abs(moment - NOW_MS) < 1000 for moment in read)
-    return {"venue": venue, "path": urlsplit(asked[0]).path if asked else "", "is_read": is_read}
+    yield {"venue": venue, "path": urlsplit(asked[0]).path if asked else "", "is_read": is_read}
+
+
+def environments_of(venue: str, base_url: str) -> Iterator[dict[str, Any]]:
+    """Yield where ccxt's sandbox and its demo have what it sends to an address, and what headers they add."""
+    calls = VENUES[venue]
+    plain = exchange_with(calls, is_dummy=False)
+    for name, switch in (("test", "set_sandbox_mode"), ("demo", "enable_demo_trading")):
+        other = exchange_with(calls, is_dummy=False)
+        with suppress(ccxt.NotSupported, TypeError, KeyError):
+            getattr(other, switch)(True)
+            for api, method, path in calls.rows:
+                (url, headers), (moved, more) = (_sent(one, api, method, path) for one in (plain, other))
+                added = {one: text for one, text in more.items() if one not in headers}
+                if url == base_url and (moved != url or added):
+                    yield {"venue": venue, "name": name, "base_url": moved, "headers": added}
+                    break
+
+
+def _sent(exchange: Any, api: Any, method: str, path: str) -> tuple[str, dict[str, str]]:
+    """Return the origin and the headers of a request."""
+    signed = _sign(exchange, path, api, method, {})
+    parts = urlsplit(signed["url"])
+    return f"{parts.scheme}://{parts.netloc}", {**exchange.headers, **signed["headers"]}
+
+
+_ASKED: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
+    "calls": calls_of,
+    "environments": environments_of,
+    "errors": errors_of,
+    "times": time_of,
+    "unified": unified_of,
+}
 
 
 def main() -> None:
     seed, rounds, *wanted = sys.argv[1:]
-    if seed == "times":
+    if seed in _ASKED:
         for row in (rounds, *wanted):
-            print(json.dumps(time_of(*row.split("="))))  # noqa: T201
-        return
-    if seed in ("calls", "errors", "unified"):
-        for venue in (rounds, *wanted):
-            for found in {"calls": calls_of, "errors": errors_of, "unified": unified_of}[seed](venue):
+            for found in _ASKED[seed](*row.split("=")):
                 print(json.dumps(found))  # noqa: T201
         return
     base = wanted.pop(0).removeprefix("at=") if wanted and wanted[0].startswith("at=") else ""

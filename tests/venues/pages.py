@@ -5,10 +5,12 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sealgate.config.venue_names import NotServed, Served, other_names
+from sealgate.config.venues import built_in_venue
 from sealgate.venues.replies import Means, Verdict
-from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable
+from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
 from sealgate.venues.venue import Venue
 from venues.through import FILES, venue_of
 
@@ -31,8 +33,8 @@ _NAMES_HEAD = """\
 """
 _KEEPS = "The secret itself stays in memory, see [SECURITY.md](../SECURITY.md#what-stays-in-memory)."
 _LIST_HEAD = """\
-| venue | tier | verified with | signature | key | time | replies | counts by | note |
-|---|---|---|---|---|---|---|---|---|
+| venue | host; environments | tier | verified with | signature | key | time | replies | counts by | note |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -48,6 +50,7 @@ def _venue_row(venue: Venue) -> str:
     wants = [f"`{name}`" for name in ("passphrase", "uid") if signing.needs(name)]
     cells = (
         f"`{venue.name}`<br>{title}",
+        _hosts(venue),
         venue.tier,
         venue.checked,
         f"{signing.digest} {signing.encoding}",
@@ -58,6 +61,26 @@ def _venue_row(venue: Venue) -> str:
         " ".join(filter(None, (venue.note, _KEEPS if signing.keeps_secret else ""))) or "-",
     )
     return _row(*cells)
+
+
+def _hosts(venue: Venue) -> str:
+    """Return the host, and the environments with theirs."""
+    hosts = [urlsplit(venue.base_url).netloc or "-"]
+    for name, environment in venue.environments.items():
+        headers = ", ".join(f"`{header}: {value}`" for header, value in environment.headers.items())
+        hosts.append(f"{name}: {urlsplit(environment.base_url).netloc or headers}")
+    return "<br>".join(hosts)
+
+
+def parent_of(venue: Venue) -> Venue | None:
+    """Return the venue that a file is like."""
+    return built_in_venue(venue.like) if venue.like else None
+
+
+def own_routes(venue: Venue) -> list[RouteRow]:
+    """Return the routes that are not those of the file that a file is like."""
+    parent = parent_of(venue)
+    return [row for row in venue.routes if parent is None or row not in parent.routes]
 
 
 def exchanges_block() -> str:
@@ -87,7 +110,8 @@ def kinds_block() -> str:
     found: dict[str, tuple[list[Verdict], list[str]]] = {}
     without_rule = replace(venue_of(FILES[0]).replies, rules=()).errors()
     for venue in map(venue_of, FILES):
-        if venue.name != DEFAULT:
+        parent = parent_of(venue)
+        if venue.name != DEFAULT and (parent is None or parent.replies.rules != venue.replies.rules):
             for kind, row in venue.replies.errors().items():
                 verdicts, names = found.setdefault(kind, ([], []))
                 stated = [rule.verdict for rule in venue.replies.rules if rule.verdict.kind == kind]
@@ -176,7 +200,7 @@ def bodies_block() -> str:
             " or ".join(map(_fields, row.trade_if.only)),
         )
         for venue in map(venue_of, FILES)
-        for row in venue.routes
+        for row in own_routes(venue)
         if row.trade_if is not None
     )
 
@@ -193,13 +217,16 @@ def _permissions_of(venue: Venue) -> str:
     parts = []
     for title, is_so in _BY_WHAT.items():
         by_method: dict[str, list[str]] = {}
-        for row in venue.routes:
+        for row in own_routes(venue):
             methods = METHODS if row.method == "*" else (row.method,)
             if all(is_so(method, table.find(method, row.template)) for method in methods):
                 by_method.setdefault(row.method, []).append(f"{venue.prefix}{row.template}")
         if by_method:
             parts.append(f"- **{title}**: {_calls(by_method)}\n")
-    return f"### {venue.name}\n\n{''.join(parts)}" if parts else ""
+    alike = [one.name for one in map(venue_of, FILES) if one.like == venue.name]
+    also = f"The same holds at {_named(alike)}.\n\n" if alike else ""
+    also += f"Besides what [{venue.like}](#{venue.like}) has:\n\n" if venue.like else ""
+    return f"### {venue.name}\n\n{also}{''.join(parts)}" if parts else ""
 
 
 def _calls(by_method: dict[str, list[str]]) -> str:

@@ -15,6 +15,7 @@ def test_the_time_is_asked_and_read_where_ccxt_does() -> None:
     found = {row["venue"]: row for row in map(json.loads, printed.splitlines())}
     assert [name for name in timed if not found[name]["is_read"]] == []
     paths = {name: found[name]["path"] for name in timed}
-    # ccxt asks the spot exchange, whose clock need not be that of the futures.
+    # ccxt asks the spot exchange, whose clock need not be that of the futures or options.
     assert paths.pop("bitrue-futures") == "/api/v1/time"
-    assert paths == {name: venue.clock_path for name, venue in timed.items() if name != "bitrue-futures"}
+    assert paths.pop("binance-options") == "/api/v3/time"
+    assert paths == {name: timed[name].clock_path for name in paths}

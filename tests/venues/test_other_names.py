@@ -60,7 +60,14 @@ def told(name: str) -> str:
         ("binance.com", "'binance.com' is not a venue; did you mean binance?"),
         ("bnance.com", "'bnance.com' is not a venue; did you mean binance?"),
         ("pionex.com", "'pionex.com' is not a venue; `sealgate venues` lists them"),
-        ("okx.us", "'okx.us' is not a venue; use okx with base_url = \"https://us.okx.com\""),
+        ("okx.us", "'okx.us' is not a venue; use okxus"),
+        ("bybit-eu", "'bybit-eu' is not a venue; use bybiteu"),
+        ("binance_us", "'binance_us' is not a venue; use binanceus"),
+        ("gate.eu", "'gate.eu' is not a venue; use gateeu"),
+        ("kucoin_perpetual", "'kucoin_perpetual' is not a venue; use kucoinfutures"),
+        ("huobi-swap", "'huobi-swap' is not a venue; use htx-swap"),
+        ("weex-futures", "'weex-futures' is not a venue; use weex-contract"),
+        ("okxus-swap", "'okxus-swap' is not a venue; did you mean okxus?"),
         ("bnance", "'bnance' is not a venue; did you mean binance?"),
         (
             "coinbase_advanced_trade",
@@ -75,10 +82,14 @@ def test_a_name_is_answered_with_the_exchange_that_is_meant(name: str, text: str
     assert told(name) == text
 
 
-@pytest.mark.parametrize("name", ["binance-futures", "binanceusdm", "binance_perpetual", "BINANCE_FUTURES"])
-def test_futures_at_another_host_are_the_venue_with_the_settings_for_it(name: str) -> None:
-    use = 'use binance with base_url = "https://fapi.binance.com", clock.path = "/fapi/v1/time"'
-    assert told(name) == f"{name!r} is not a venue; {use}"
+@pytest.mark.parametrize("name", ["binance-futures", "binance-usdm", "binance_perpetual", "BINANCE_FUTURES"])
+def test_futures_at_another_host_are_a_venue(name: str) -> None:
+    assert told(name) == f"{name!r} is not a venue; use binanceusdm"
+
+
+def test_a_test_network_is_the_venue_with_the_settings_for_it() -> None:
+    use = 'use binanceusdm with base_url = "https://testnet.binancefuture.com"'
+    assert told("binance_perpetual_testnet") == f"'binance_perpetual_testnet' is not a venue; {use}"
 
 
 def test_a_site_of_an_exchange_that_is_not_served_is_answered_with_the_reason() -> None:

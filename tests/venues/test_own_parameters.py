@@ -1,19 +1,18 @@
 """No server reads a value of the bot's under a name of the gateway's: in query, form, JSON or multipart."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
 
 import pytest
 
 from rig.parameter_readings import Pairs, bodies, queries
-from sealgate import venues
+from sealgate.config.venues import built_in_venue, venue_names
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.own_parameters import BodyType, body_type
 from sealgate.venues.scheme import Sealer
 from sealgate.venues.templates import UnsignableError
-from sealgate.venues.venue import Venue, read_venue
+from sealgate.venues.venue import Venue
 
 NOW_MS = 1_700_000_000_000
 EVIL = "1999999999999"
@@ -21,8 +20,7 @@ PATH = parse_target("/a", "")
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
-FOLDER = Path(venues.__file__).parent / "files"
-ALL = {file.stem: read_venue(file.name, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml"))}
+ALL = {name: built_in_venue(name) for name in venue_names()}
 HAVE_OWN = [venue for venue in ALL.values() if venue.signing.own_parameters()]
 
 

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sealgate.cli import main
+from sealgate.config.venues import parse_venue
 from sealgate.venues.replies import Means, doc_link
 from sealgate.venues.scheme import (
     _ENCODERS,
@@ -24,7 +25,7 @@ from venues.through import FILES, venue_of
 
 PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
 FENCES = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-[EXAMPLE] = [text for language, text in FENCES if language == "toml"]
+[EXAMPLE, *LIKE] = [text for language, text in FENCES if language == "toml"]
 [SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
 
 
@@ -69,6 +70,13 @@ def test_the_example_is_read_and_makes_what_the_page_shows(
     assert show().stderr == ERROR
 
 
+def test_the_examples_of_files_that_are_like_another_are_read(tmp_path: Path) -> None:
+    for text in LIKE:
+        (tmp_path / "mine.toml").write_text(text)
+        assert parse_venue(str(tmp_path / "mine.toml")).like
+    assert len(LIKE) == 2
+
+
 def show() -> Result:
     return CliRunner().invoke(main, ["venues", "show", "./mine.toml", "--summary"])
 
@@ -76,7 +84,8 @@ def show() -> Result:
 def test_the_example_has_every_table() -> None:
     tables = set(re.findall(r"^\[+([a-z.]+)\]+", EXAMPLE, re.MULTILINE))
     assert tables == {
-        *("signing", "signing.headers", "clock", "limits", "limits.counters", "reads", "routes", "replies")
+        *("signing", "signing.headers", "clock", "limits", "limits.counters", "reads", "routes", "replies"),
+        *("environments.test", "environments.demo"),
     }
 
 
@@ -98,7 +107,8 @@ def test_the_venues_whose_orders_a_policy_can_judge_are_listed() -> None:
     [table] = re.findall(
         r"^\| venue \| what a policy can judge \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE
     )
-    judged = [venue for venue in map(venue_of, FILES) if any(route.order for route in venue.routes)]
+    venues = [venue for venue in map(venue_of, FILES) if not venue.like]
+    judged = [venue for venue in venues if any(route.order for route in venue.routes)]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == {venue.name for venue in judged}
     unpriced = {venue.name for venue in judged if not any(route.prices for route in venue.routes)}
     assert set(re.findall(r"^\| `([\w-]+)` \|.*\| -.* \|$", table, re.MULTILINE)) == unpriced

@@ -12,9 +12,12 @@ from sealgate.orders.halts import is_stoppable
 from sealgate.venues.routes import Auth, Lane, Permission, Route, RouteRow
 from sealgate.venues.venue import Venue
 from venues.calls import GONE, VENUES
-from venues.through import OF_ANOTHER_FILE, Call, named, table_of
+from venues.through import OF_ANOTHER_FILE, Call, family, named, table_of
 
-BY_QUERY = ("binance", "mexc", "bingx", "htx", "coinsph", "kraken", "hashkey", "toobit", "bitrue", "btcbox")
+BY_QUERY = (
+    *("binance", "mexc", "bingx", "htx", "coinsph", "kraken", "hashkey", "toobit", "bitrue", "btcbox"),
+    *("binanceusdm", "binancecoinm", "binance-papi", "binance-options", "binanceus", "htx-swap"),
+)
 
 # What ccxt has as public, and as private, too: the exchange's documents call it public.
 _TWICE = {
@@ -76,7 +79,7 @@ def is_elsewhere(name: str, call: Call) -> bool:
         "htx": ("/swap-api/v1/linear-swap-api/",),
         "binance": ("/fapi/v1/apiTradingStatus",),
     }
-    return call.path.startswith(others.get(name, ("\0",)))
+    return call.path.startswith(others.get(family(name), ("\0",)))
 
 
 # Its reads are POSTs with a JSON body, which a read of the gateway's own does not have.

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from sealgate import venues
+from sealgate.config.venues import built_in_venue
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.routes import RouteTable
-from sealgate.venues.venue import Venue, read_venue
+from sealgate.venues.venue import Venue
 
 HERE = Path(__file__).parent
 FOLDER = Path(venues.__file__).parent / "files"
@@ -41,13 +42,23 @@ class Call(NamedTuple):
     is_signed: bool = True
 
 
-@cache
 def venue_of(file: Path) -> Venue:
-    return read_venue(file.name, file.read_text("utf-8"))
+    return built_in_venue(file.stem)
 
 
 def named(name: str) -> Venue:
-    return venue_of(FOLDER / f"{name}.toml")
+    return built_in_venue(name)
+
+
+def family(name: str) -> str:
+    """Return the venue in whose name the lists here have what holds for a file that is like it, too."""
+    return named(name).like or name
+
+
+def is_at(name: str, host: str) -> bool:
+    """Ask whether what ccxt sends to a host is for a venue; a file with `like` is for its host alone."""
+    venue = named(name)
+    return not venue.like or host == urlsplit(venue.base_url).netloc
 
 
 @cache

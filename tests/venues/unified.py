@@ -46,11 +46,12 @@ _NAMES = (*_WALLETS, "", "master")
 
 # Ways in which ccxt can be set up, each with requests of its own.
 _OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "binance-papi": ({"portfolioMargin": True},),
     "bitget": ({}, {"uta": False}),
     "bitvavo": ({"operatorId": 1},),
     "cex": ({"createOrder": {"accountId": "main"}},),
     "deepcoin": ({"transfer": {"userId": "9"}},),
-    "kucoin": ({"uta": False}, {"uta": True}),
+    **{name: ({"uta": False}, {"uta": True}) for name in ("kucoin", "kucoinfutures")},
 }
 
 

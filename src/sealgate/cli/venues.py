@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import click
 
@@ -18,6 +18,7 @@ from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
+from sealgate.venues.environments import Environment
 from sealgate.venues.templates import UnsignableError
 from sealgate.venues.venue import Venue
 
@@ -62,12 +63,13 @@ def _list(*, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"venues": rows}))
         return
-    table = plain_table("name", "exchange", "tier", "signature", "verified with")
+    table = plain_table("name", "exchange and host", "environments", "verified with")
     for column in table.columns:
-        column.no_wrap = column.header in ("name", "tier", "signature")
+        column.no_wrap = column.header in ("name", "verified with")
     for row in rows:
         verified = row["verified_against"].partition(",")[0] or "nothing"
-        table.add_row(*(row[name] for name in ("name", "title", "tier", "signature")), verified)
+        exchange = "\n".join(filter(None, (row["title"], urlsplit(row["base_url"]).netloc)))
+        table.add_row(row["name"], exchange, ", ".join(row["environments"]), verified)
     click.echo(
         f"{drawn(table)}\n\n"
         "Details: sealgate venues show NAME\n"
@@ -79,6 +81,9 @@ def _row(venue: Venue) -> dict[str, Any]:
     return {
         "name": venue.name,
         "title": venue.title,
+        "like": venue.like,
+        "base_url": venue.base_url,
+        "environments": {name: asdict(one) for name, one in venue.environments.items()},
         "tier": venue.tier,
         "signature": f"{venue.signing.digest} {venue.signing.encoding}",
         "key_needs": ["api_key", "secret", *venue.further_settings],
@@ -131,6 +136,8 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     """Yield labels with their texts."""
     signing, row = venue.signing, _row(venue)
     yield "address", [venue.base_url or "none: set base_url"]
+    yield "environment", [text for named in venue.environments.items() for text in _changes(*named)]
+    yield "like", [f"{venue.like}: what is not in this file is in that one"] if venue.like else []
     yield "key needs", [", ".join(row["key_needs"])]
     if signing.keeps_secret:
         keyed = "no HMAC: a hash of the text with the secret behind it"
@@ -165,6 +172,15 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     yield "note", [venue.note] if venue.note else []
     yield "verified", [f"against {venue.checked}" if venue.checked else "no"]
     yield "documents", [venue.docs] if venue.docs else []
+
+
+def _changes(name: str, environment: Environment) -> Iterator[str]:
+    """Yield an environment, and what is other there."""
+    yield f"{name}: {environment.base_url or 'the same address'}"
+    for header, value in environment.headers.items():
+        yield f"  {header}: {value}"
+    for host, other in environment.streams.items():
+        yield f"  {other} for {host}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,24 @@ def venue_names() -> list[str]:
 @cache
 def built_in_venue(name: str) -> Venue:
     """Return a venue that comes with the program."""
+    return read_venue(*_built_in(name), _found)
+
+
+def _built_in(name: str) -> tuple[str, str]:
+    """Return the name and the text of the file of a built-in venue."""
     file = _FOLDER / f"{name}.toml"
-    return read_venue(file.name, file.read_text("utf-8"))
+    return file.name, file.read_text("utf-8")
+
+
+def _found(like: str, file: str) -> tuple[str, str]:
+    """Return the name and the text of the file that another one is like; its path is as seen from there."""
+    if is_file(like):
+        path = from_folder(like, Path(file).parent)
+        path = path if "/" in path else f"./{path}"
+        return path, _text(path)
+    if like not in (names := venue_names()):
+        raise ValueError(f"{like!r} {explain(like, names)}")
+    return _built_in(like)
 
 
 def default_venue() -> Venue:
@@ -74,14 +90,16 @@ def parse_venue(value: object) -> Venue:
     if not isinstance(value, str) or not value or not value.isprintable():
         raise ValueError('is not a venue; write a name that `sealgate venues` lists, or "./mine.toml"')
     if is_file(value):
-        return _read(value if "/" in value else f"./{value}")
+        path = value if "/" in value else f"./{value}"
+        return read_venue(path, _text(path), _found)
     names = venue_names()
     if value not in names:
         raise ValueError(f"{value!r} {explain(value, names)}")
     return built_in_venue(value)
 
 
-def _read(path: str) -> Venue:
+def _text(path: str) -> str:
+    """Return the text of somebody's own file; raise ValueError with the cause and the fix."""
     try:
         with Path(expand_home(path)).open("rb") as stream:
             content = stream.read(_MOST_BYTES + 1)
@@ -92,7 +110,7 @@ def _read(path: str) -> Venue:
         raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     if len(content) > _MOST_BYTES:
         raise ValueError(f"{path} is too large for a venue's file; correct the path")
-    return read_venue(path, text)
+    return text
 
 
 def settings_of(venue: Venue) -> dict[SettingPath, object]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from sealgate.limits.claims import Fate, LimitReply
 from sealgate.limits.quotas import Quota, parse_quota_fields
 from sealgate.machine.findings import in_one_line
+from sealgate.venues.limit_rules import Counter
 from sealgate.venues.replies import Means, Verdict, WaitRule
 from sealgate.venues.server_time import is_plausible, parse_http_date, stated_time
-from sealgate.venues.venue import Counter
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
 LONGEST_S = 366 * 86_400.0

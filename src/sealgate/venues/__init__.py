@@ -3,10 +3,13 @@
 Pure:
 venue           a whole file, read once
 document        a file as tables read key by key, with errors
+like            a file that starts from another one
+environments    hosts and headers of test networks
 templates       literal bytes and `{name|filter}`
 scheme          how requests are signed
 routes          what a method and a path need, and their lane
 replies         what a reply means
+limit_rules     how requests are counted
 order_terms     symbol, size and price out of an order
 own_parameters  parameters that only the gateway sets
 outward         words of paths that lead money or keys out

@@ -1,5 +1,6 @@
 """A venue's file as tables that are read key by key: each error names file, line, cause and nearest name."""
 
+import copy
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,8 +11,10 @@ from sealgate.venues.templates import TemplateError
 
 POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # but for the whole document's
 FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
-_HEADER = re.compile(r"\s*\[(\[)?\s*([\w.\-]+)\s*\]")
-_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w\-]+))\s*=""")
+_NAME = r"""(?:"[^"]*"|'[^']*'|[\w\-]+)"""
+_HEADER = re.compile(rf"\s*\[(\[)?\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*\]")
+_NAMES = re.compile(_NAME)
+_KEY = re.compile(rf"\s*({_NAME})\s*=")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 _KINDS = {str: "a text", bool: "true or false", int: "a whole number", list: "a list", dict: "a table"}
 
@@ -43,6 +46,7 @@ def _child(document: object, name: str) -> object:
 
 
 Path = tuple[str | int, ...]
+Origin = tuple["Document", Path]  # a file, and where something stands in it
 
 
 class VenueError(ValueError):
@@ -55,6 +59,7 @@ class Document:
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self._lines = text.splitlines()
+        self.origins: Mapping[Path, Origin] = {}
         try:
             self.data: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -63,16 +68,27 @@ class Document:
             cause = _AT_LINE.sub("", str(error)).strip()
             raise VenueError(f"{file}:{line}: not valid TOML: {cause}") from None
 
-    @property
-    def is_built_in(self) -> bool:
-        """Whether the file comes with the program: a user's own is named by its path."""
-        return "/" not in self.file
+    def with_data(self, data: dict[str, Any], origins: Mapping[Path, Origin]) -> "Document":
+        """Return the file with other data; `origins` says of it where what stands at a path was written."""
+        other = copy.copy(self)
+        other.data, other.origins = data, origins
+        return other
 
     def error(self, path: Path, cause: str) -> VenueError:
         """Return the error of what stands at a path, or of the table that should have it."""
-        return VenueError(f"{self.file}:{self._line(path)}: {cause}")
+        document, written = self.origin(path)
+        return VenueError(f"{document.file}:{document.line(written)}: {cause}")
 
-    def _line(self, path: Path) -> int:
+    def origin(self, path: Path) -> Origin:
+        """Return the file in which something was written, and its path there."""
+        for length in range(len(path), -1, -1):
+            if (origin := self.origins.get(path[:length])) is not None:
+                document, written = origin
+                return document.origin((*written, *path[length:]))
+        return self, path
+
+    def line(self, path: Path) -> int:
+        """Return the line of what stands at a path of this file, or of the table that should have it."""
         best, at = 0, 1
         for number, place in _places(self._lines):
             if len(place) > best and place == path[: len(place)]:
@@ -83,17 +99,17 @@ class Document:
 def _places(lines: Iterable[str]) -> Iterator[tuple[int, Path]]:
     """Yield (line, path) of every table and key; the tables of a list are counted."""
     table: Path = ()
-    counts: dict[str, int] = {}
+    counts: dict[Path, int] = {}
     for number, line in enumerate(lines, 1):
         if header := _HEADER.match(line):
-            name = header[2]
-            table = tuple(name.split("."))
+            table = tuple(name.strip("\"'") for name in _NAMES.findall(header[2]))
             if header[1]:
-                counts[name] = counts.get(name, -1) + 1
-                table = (*table, counts[name])
+                counts[table] = counts.get(table, -1) + 1
+                yield number, table  # the list itself stands where its first table does
+                table = (*table, counts[table])
             yield number, table
         elif key := _KEY.match(line):
-            yield number, (*table, key[1] or key[2] or key[3])
+            yield number, (*table, key[1].strip("\"'"))
 
 
 class Table:
@@ -105,6 +121,16 @@ class Table:
         for key in data:
             if key not in valid:
                 raise self.error(key, f"unknown key {key}; {did_you_mean(key, valid)}")
+
+    @property
+    def file(self) -> str:
+        """The file in which the table is written."""
+        return self.document.origin(self.path)[0].file
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether that file comes with the program: a user's own is named by its path."""
+        return "/" not in self.file
 
     def error(self, key: str | None, cause: str) -> VenueError:
         """Return the error of a key, or of the table."""

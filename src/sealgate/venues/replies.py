@@ -238,9 +238,12 @@ class Rule:
 def read_rules(tables: Iterable[Table]) -> tuple[Rule, ...]:
     """Read `[[replies]]`. Raises VenueError."""
     rules: list[Rule] = []
+    of_file: dict[str, list[Rule]] = {}  # a file may well decide otherwise than the one that it is like
     for table in tables:
         rule = _rule(table)
-        _check_reached(rule, rules, table)
+        own = of_file.setdefault(table.file, [])
+        _check_reached(rule, own, table)
+        own.append(rule)
         rules.append(rule)
     return tuple(rules)
 
@@ -301,7 +304,7 @@ def _rule(table: Table) -> Rule:
             kind,
             whose,
             advice,
-            topic=kind if table.document.is_built_in else means,
+            topic=kind if table.is_built_in else means,
             wait=_wait_rule(table, means),
             others=also,
         ),

@@ -4,22 +4,37 @@ The grammar is docs/venues.md's. Every error is one line: file, line, cause and 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from sealgate.venues.document import FIELD_NAME, POINTER, Document, Table, VenueError
+from sealgate.venues.document import POINTER, Table, VenueError
+from sealgate.venues.environments import Environment, read_environments
+from sealgate.venues.like import Find, find_none, read_document
+from sealgate.venues.limit_rules import LimitRules, read_limits
 from sealgate.venues.order_terms import OrderShape, Path, PriceShape, Rows, steps
-from sealgate.venues.replies import MOMENTS, REPLY_KEYS, Judge, Scope, read_rules
+from sealgate.venues.replies import REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
 from sealgate.venues.scheme import SIGNING_KEYS, KeyTexts, Scheme, Sealer, read_scheme
 from sealgate.venues.templates import Mac, Ref, Template, names_in
 
 __all__ = ["KeyTexts", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
 
-_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words", "order_ids")
-_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
+_KEYS = (
+    "name",
+    "like",
+    "title",
+    "docs",
+    "base_url",
+    "prefix",
+    "checked",
+    "tier",
+    "note",
+    "words",
+    "order_ids",
+)
+_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies", "environments")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
 _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
@@ -28,7 +43,6 @@ _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
 _PRICE_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&{{}}]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
 _PLACEHOLDER = re.compile(r"\{\w+\}")
-_LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 _ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "shared", "order", "prices")
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
@@ -38,39 +52,16 @@ _IN = ("json", "form", "parameters")
 _PLACE = "a JSON pointer such as /symbol"
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
-
-    `resets` is how `resets_header` is to be read, one of MOMENTS. With `per_route` it speaks of the path that
-    was asked alone, and not of the whole limit.
-    """
-
-    header: str
-    counts: str  # used | left
-    window_s: float
-    most: float
-    most_header: str
-    resets_header: str
-    resets: str = ""
-    per_route: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LimitRules:
-    """How a venue counts, what it says of that, and what it has published ("6000/60s")."""
-
-    scope: Scope
-    counters: tuple[Counter, ...]
-    known: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class Venue:
-    """A venue, compiled. Nothing of it changes; `sealer` makes of it what signs for one key."""
+    """A venue, compiled. Nothing of it changes; `sealer` makes of it what signs for one key.
+
+    `like` is the venue from which its file starts, "" for most.
+    """
 
     file: str
     name: str
+    like: str
     title: str
     docs: str
     base_url: str
@@ -87,6 +78,7 @@ class Venue:
     price_reads: tuple[str, ...]
     routes: tuple[RouteRow, ...]
     replies: Judge
+    environments: Mapping[str, Environment]
 
     @cached_property
     def unsigned_routes(self) -> frozenset[str]:
@@ -203,21 +195,26 @@ def _with_path(text: Template, signed: str) -> Template:
     )
 
 
-def read_venue(file: str, text: str) -> Venue:
-    """Read and check a venue's file; `file` is its name for messages. Raises VenueError."""
-    document = Document(file, text)
+def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
+    """Read and check a venue's file; `file` is its name for messages. Raises VenueError.
+
+    `find` returns the file that it is like.
+    """
+    document = read_document(file, text, find)
     whole = Table(document, (), document.data, (*_KEYS, *_TABLES))
     prefix = whole.checked("prefix", _PATH, "a path such as /v1", "")
     clock = whole.table("clock", ("path", "field"))
     reads = whole.table("reads", ("signed", "keys", "prices"))
     name, title = whole.checked("name", _NAME, "a name such as my-venue"), whole.text("title")
     signing = read_scheme(whole.table("signing", SIGNING_KEYS))
+    own_headers = {name.lower() for name, _ in signing.headers}
     routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
     if not signing.signs_method:
         routes = tuple(_with_strict_gets(routes))
     return Venue(
         file=file,
         name=name,
+        like=whole.text("like", ""),
         title=title,
         docs=whole.checked("docs", _LINK, "an https address", ""),
         base_url=whole.checked("base_url", _URL, "an https address without a slash at its end", ""),
@@ -228,7 +225,7 @@ def read_venue(file: str, text: str) -> Venue:
         signing=signing,
         clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
         clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
-        limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
+        limits=read_limits(whole.table("limits", ("scope", "counters", "known"))),
         signed_read=reads.checked("signed", _READ, "a path such as /v1/time", ""),
         key_list=reads.checked("keys", _PATH, "a path such as /v1/time", ""),
         price_reads=_price_reads(reads, routes, prefix),
@@ -238,6 +235,7 @@ def read_venue(file: str, text: str) -> Venue:
             _pointers(whole, "words"),
             _pointers(whole, "order_ids"),
         ),
+        environments=read_environments(whole.table("environments"), _URL, own_headers),
     )
 
 
@@ -286,39 +284,6 @@ def _pointers(whole: Table, key: str) -> tuple[str, ...]:
         if not POINTER.fullmatch(at):
             raise whole.error(key, f"{at!r} in {key} is not a JSON pointer such as /msg")
     return whole.texts(key)
-
-
-def _limits(table: Table) -> LimitRules:
-    for known in table.texts("known"):
-        if not _LIMIT.fullmatch(known):
-            raise table.error("known", f"{known!r} in known is not a limit such as 1200/60s")
-    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets", "per_route")
-    rows = table.tables("counters", keys)
-    return LimitRules(
-        Scope(table.text("scope", Scope.KEY, list(Scope))), tuple(map(_counter, rows)), table.texts("known")
-    )
-
-
-def _counter(row: Table) -> Counter:
-    most_header = row.checked("most_header", FIELD_NAME, "the name of a header", "")
-    resets_header = row.checked("resets_header", FIELD_NAME, "the name of a header", "")
-    counts = row.text("counts", "used", ("used", "left"))
-    if most_header and "most" in row.data:
-        raise row.error("most", "a counter has most, or most_header where replies say it")
-    if counts == "used" and not most_header and "most" not in row.data:
-        raise row.error(None, "a counter has most, or most_header where replies say it")
-    if "resets" in row.data and not resets_header:
-        raise row.error("resets", "resets needs resets_header")
-    return Counter(
-        header=row.checked("header", FIELD_NAME, "the name of a header"),
-        counts=counts,
-        window_s=row.number("window_s", 1.0),
-        most=row.number("most", 1.0) if "most" in row.data else 0.0,
-        most_header=most_header,
-        resets_header=resets_header,
-        resets=row.text("resets", choices=MOMENTS) if resets_header else "",
-        per_route=row.flag("per_route"),
-    )
 
 
 def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
