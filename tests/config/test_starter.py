@@ -15,7 +15,7 @@ HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 # Commented out, these show an example, as their default is none.
 NEEDS = (
     *("account", "tls_", "client_ca", "ca_file", "unix", "uid", "session", "token", "keys ="),
-    *("file =", "known", "cmd_env", "source", "proxy", "headers = {"),
+    *("file =", "known", "cmd_env", "source", "proxy", "headers = {", "environment"),
 )
 
 
@@ -62,7 +62,7 @@ def test_what_is_commented_out_for_another_venue_is_its_default(tmp_path: Path, 
 
 def test_every_setting_is_in_it() -> None:
     names = re.findall(r"^#?(\w+) = ", starter_text(), re.MULTILINE)
-    only_elsewhere = {"keys.*.passphrase", "keys.*.uid"}  # of which the default venue wants none
+    only_elsewhere = {"keys.*.passphrase", "keys.*.uid", "environment"}  # the default venue has none
     of_several = {"exchange", "exchanges", "policies"}
     shown = [
         setting

@@ -148,3 +148,105 @@ def test_no_passphrase_pasted_in_its_reference_is_repeated(tmp_path: Path) -> No
 
 def test_an_address_is_needed_where_no_venue_has_one(tmp_path: Path) -> None:
     assert problem(tmp_path, KEY).startswith("base_url: missing")
+
+
+TESTS = """
+[environments.test]
+base_url = "https://test.mine.example"
+[environments.demo]
+headers = { x-demo = "1", x-desk = "all" }
+"""
+
+
+def in_environment(folder: Path, text: str) -> str:
+    """Return the settings of somebody with an own venue's file that has two environments."""
+    (folder / "mine.toml").write_text(f"{MINE.replace('M-PASS = ', 'M-NAME = ')}{TESTS}")
+    return text.replace("FOLDER", str(folder))
+
+
+ONE = "venue = 'FOLDER/mine.toml'\n"
+PASSPHRASE = "passphrase = 'env:P'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "base_url", "headers"),
+    [
+        ("", "https://api.mine.example", {}),
+        ("environment = ''\n", "https://api.mine.example", {}),
+        ("environment = 'test'\n", "https://test.mine.example", {}),
+        ("environment = 'test'\nbase_url = 'https://test.mine.example'\n", "https://test.mine.example", {}),
+        ("environment = 'demo'\n", "https://api.mine.example", {"x-demo": "1", "x-desk": "all"}),
+        (
+            "environment = 'demo'\nupstream.headers = { X-Desk = '7', y = '2' }\n",
+            "https://api.mine.example",
+            {"x-demo": "1", "X-Desk": "7", "y": "2"},
+        ),
+        (
+            "environment = 'demo'\nbase_url = 'https://eu.mine.example'\n",
+            "https://eu.mine.example",
+            {"x-demo": "1", "x-desk": "all"},
+        ),
+    ],
+)
+def test_an_environment_sets_address_and_headers(
+    tmp_path: Path, text: str, base_url: str, headers: dict[str, str]
+) -> None:
+    config = loaded(tmp_path, in_environment(tmp_path, f"{ONE}{text}{KEY}{PASSPHRASE}"))
+    (exchange,) = config.served.values()
+    assert (str(exchange.base_url), exchange.upstream.headers) == (base_url, headers)
+
+
+def test_headers_in_a_variable_are_added_to_those_of_an_environment(tmp_path: Path) -> None:
+    text = in_environment(tmp_path, f"{ONE}environment = 'demo'\n{KEY}{PASSPHRASE}")
+    config = loaded(tmp_path, text, {"SEALGATE_UPSTREAM__HEADERS": '{"y": "2"}'})
+    assert config.upstream.headers == {"x-demo": "1", "x-desk": "all", "y": "2"}
+
+
+def test_one_environment_holds_for_all_exchanges_that_have_no_own(tmp_path: Path) -> None:
+    each = "".join(
+        f"[exchanges.{name}]\n{ONE}{own}"
+        for name, own in {"a": "", "b": "environment = 'demo'\n", "c": "environment = ''\n"}.items()
+    )
+    text = in_environment(
+        tmp_path, f"environment = 'test'\n{each}{KEY}{PASSPHRASE}exchanges = ['a', 'b', 'c']\n"
+    )
+    served = loaded(tmp_path, text).served
+    assert {name: str(one.base_url) for name, one in served.items()} == {
+        "a": "https://test.mine.example",
+        "b": "https://api.mine.example",
+        "c": "https://api.mine.example",
+    }
+    assert [bool(one.upstream.headers) for one in served.values()] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            f"{ONE}environment = 'tset'\n",
+            "environment: names tset, which is not an environment of the venue mine; did you mean test?",
+        ),
+        (
+            f"{ONE}environment = 'live'\n",
+            "environment: names live, which is not an environment of the venue mine; write one of test, demo",
+        ),
+        (
+            "environment = 'test'\n",
+            "environment: has no effect, as the file of the venue service names none; leave it out",
+        ),
+        (
+            f"{ONE}environment = 'test'\nbase_url = 'https://eu.mine.example'\n",
+            "base_url: cannot be combined with environment, which leads to https://test.mine.example; leave",
+        ),
+        (f"{ONE}environment = 'A'\n", "environment: is not the name of an environment; "),
+    ],
+)
+def test_an_environment_that_does_not_fit(tmp_path: Path, text: str, words: str) -> None:
+    own = PASSPHRASE if ONE in text else ""
+    assert words in problem(tmp_path, in_environment(tmp_path, f"{text}{KEY}{own}"))
+
+
+def test_a_demo_of_a_venue_that_comes_with_the_program(tmp_path: Path) -> None:
+    config = loaded(tmp_path, f"venue = 'okx'\nenvironment = 'demo'\n{KEY}{PASSPHRASE}")
+    assert config.upstream.headers == {"x-simulated-trading": "1"}
+    assert str(config.base_url) == config.venue.base_url

@@ -34,6 +34,26 @@ def _exchanges_replace_the_one(config: Config) -> Iterator[Problem]:
                 yield Problem((name,), text)
 
 
+def _environments_are_known(config: Config) -> Iterator[Problem]:
+    for exchange in config.served.values():
+        name, venue = exchange.environment, exchange.venue
+        there = venue.environments.get(name)
+        if not name:
+            continue
+        if not venue.environments:
+            text = f"has no effect, as the file of the venue {venue.name} names none; leave it out"
+            yield Problem((*exchange.at, "environment"), text)
+        elif there is None:
+            kind = f"an environment of the venue {venue.name}"
+            text = f"names {name}, {_not_among(kind, name, venue.environments)}"
+            yield Problem((*exchange.at, "environment"), text)
+        elif there.base_url and str(exchange.base_url) != there.base_url:
+            text = (
+                f"cannot be combined with environment, which leads to {there.base_url}; leave one of them out"
+            )
+            yield Problem((*exchange.at, "base_url"), text)
+
+
 def _keys_know_their_exchanges(config: Config) -> Iterator[Problem]:
     for alias, key in config.keys.items():
         path = ("keys", alias)
@@ -343,6 +363,7 @@ def _not_among(kind: str, name: str, known: Iterable[str]) -> str:
 _CHECKS = (
     _has_a_key,
     _exchanges_replace_the_one,
+    _environments_are_known,
     _keys_know_their_exchanges,
     _exchanges_have_keys,
     _exchanges_are_different,

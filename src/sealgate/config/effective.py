@@ -80,17 +80,16 @@ def _inherited(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
     """Return where a setting is from that nobody wrote: a common table, the venue's file, or the default."""
     # There are two cases: a setting of one exchange among several, and one of the only exchange.
     if path[0] == "exchanges":
-        own_path, setting_path, venue = (
-            path[2:],
-            setting.path[2:],
-            loaded.config.exchanges[str(path[1])].venue,
-        )
+        own_path, setting_path = path[2:], setting.path[2:]
+        exchange = loaded.config.exchanges[str(path[1])]
+        venue, environment = exchange.venue, exchange.environment
         if own_path[0] in COMMON and _written(loaded, own_path) is not None:
             return COMMON_TABLE
         at: SettingPath = path[:2]
     else:
-        setting_path, venue, at = setting.path, loaded.config.venue, ()
-    is_by_venue = _is_chosen(loaded, at) and setting_path in settings_of(venue)
+        setting_path, at = setting.path, ()
+        venue, environment = loaded.config.venue, loaded.config.environment
+    is_by_venue = _is_chosen(loaded, at) and setting_path in settings_of(venue, environment)
     return _file_of(venue) if is_by_venue else DEFAULT
 
 

@@ -18,7 +18,7 @@ from sealgate.config.tree import Config
 
 # What tells where the gateway is, and which; the second are also settings of each of several exchanges.
 _TELLING_PLACES = ("admin.unix", "listen.tcp", "listen.unix", "admin.tcp")
-_TELLING_EXCHANGES = ("venue", "base_url")
+_TELLING_EXCHANGES = ("venue", "environment", "base_url")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
 
 
@@ -155,7 +155,11 @@ def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGatewa
     named = [table for layer in layers if isinstance(table := layer.tree.get("exchanges"), Mapping)]
     exchanges = list(dict.fromkeys(name for table in named for name in table))
     tables = [f"exchanges.{name}." for name in exchanges] or [""]
-    telling = [*_TELLING_PLACES, *(table + name for table in tables for name in _TELLING_EXCHANGES)]
+    telling = [
+        *_TELLING_PLACES,
+        "environment",
+        *(table + name for table in tables for name in _TELLING_EXCHANGES),
+    ]
     written = {name: _written(name, layers) for name in telling}
     unix = written["admin.unix"]
     try:

@@ -369,6 +369,11 @@ class Exchange(_Table):
     base_url: values.ExchangeUrl = Field(
         description="Its address: https, or http if it is on this machine. Most venue files have it."
     )
+    environment: values.EnvironmentName = Field(
+        default="",
+        description="Its test or demo network, by a name of the venue's file.",
+        examples=["test"],
+    )
     listen: values.OptionalAddress = Field(
         default=None,
         description="An address of its own, for bots that cannot have its name in the path.",

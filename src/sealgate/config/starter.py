@@ -138,6 +138,8 @@ class _Exchange:
             return True
         if not _OF_SEVERAL.isdisjoint(setting.path):
             return False
+        if name == "environment":
+            return bool(self.venue.environments)
         if table == "signing":
             return self.is_default  # another file says all of it
         if table == "keys" and name == "session":
@@ -165,6 +167,8 @@ class _Exchange:
     def _value(self, setting: Setting) -> object:
         if setting.name == "routes.*.match":
             return f"POST {self.venue.prefix}/orders/query"
+        if setting.path[-1] == "environment":
+            return next(iter(self.venue.environments), setting.example)
         if setting.name == "signing.header_prefix":
             return self.venue.header_prefix
         if setting.name in self.pasted:

@@ -37,6 +37,8 @@ class Tables(Protocol):
     @property
     def venue(self) -> Venue: ...  # noqa: D102
     @property
+    def environment(self) -> str: ...  # noqa: D102
+    @property
     def base_url(self) -> BaseUrl | None: ...  # noqa: D102
     @property
     def upstream(self) -> Upstream: ...  # noqa: D102
@@ -61,6 +63,7 @@ class ExchangeConfig:
     at: SettingPath
     listen: Address | None
     venue: Venue
+    environment: str
     base_url: BaseUrl
     upstream: Upstream
     signing: Signing
@@ -94,6 +97,7 @@ class ExchangeConfig:
             at,
             listen,
             venue,
+            tables.environment,
             tables.base_url,
             tables.upstream,
             tables.signing,
@@ -130,6 +134,11 @@ class Config(BaseSettings):
     )
     base_url: values.ExchangeUrl | None = Field(
         description="The exchange's address: https, or http if it is on this machine."
+    )
+    environment: values.EnvironmentName = Field(
+        default="",
+        description="The exchange's test or demo network, by a name of the venue's file.",
+        examples=["test"],
     )
     cmd_env: values.Variables = Field(
         default=(),

@@ -292,6 +292,12 @@ RouteMatch = Annotated[
     Words('is not METHOD and path; write "POST /prefix/orders/{id}/query"'),
 ]
 
+EnvironmentName = Annotated[
+    str,
+    Field(pattern="^([a-z0-9][a-z0-9_-]{0,31})?$"),
+    Words('is not the name of an environment; write one that the venue\'s file has, such as "test"'),
+]
+
 # -- lists: in the environment JSON, or text with commas
 
 

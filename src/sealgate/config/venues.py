@@ -4,6 +4,8 @@ A venue is the name of a file that comes with the program, or the path of one's 
 address, prefix, clock, limits and timestamps holds where nobody sets it.
 """
 
+import contextlib
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,11 +15,12 @@ from sealgate import venues
 from sealgate.config.files import expand_home, from_folder
 from sealgate.config.names import SettingPath
 from sealgate.config.venue_names import explain
+from sealgate.venues.environments import Environment
 from sealgate.venues.venue import Venue, read_venue
 
 DEFAULT_VENUE = "service"
 # The tables that each exchange starts from.
-COMMON = ("upstream", "signing", "clock", "limits", "routes")
+COMMON = ("environment", "upstream", "signing", "clock", "limits", "routes")
 
 _FOLDER = Path(venues.__file__).parent / "files"
 _NOWHERE = "https://venue.invalid"  # RFC 6761: nobody has this name
@@ -113,8 +116,13 @@ def _text(path: str) -> str:
     return text
 
 
-def settings_of(venue: Venue) -> dict[SettingPath, object]:
-    """Return the settings that a venue's file makes, as a configuration of one exchange has them."""
+def settings_of(venue: Venue, environment: str = "") -> dict[SettingPath, object]:
+    """Return the settings that a venue's file makes, as a configuration of one exchange has them.
+
+    An unknown environment changes nothing.
+    """
+    there = venue.environments.get(environment, Environment())
+    base_url = there.base_url or venue.base_url
     settings: dict[SettingPath, object] = {
         ("upstream", "prefix"): venue.prefix or "/",
         ("clock", "path"): venue.clock_path,
@@ -122,7 +130,9 @@ def settings_of(venue: Venue) -> dict[SettingPath, object]:
         ("limits", "known"): list(venue.limits.known),
         ("keys", "*", "recv_window_ms"): venue.recv_window_ms,
     }
-    return {**settings, ("base_url",): venue.base_url} if venue.base_url else settings
+    if there.headers:
+        settings["upstream", "headers"] = there.headers
+    return {**settings, ("base_url",): base_url} if base_url else settings
 
 
 def filled(tree: Mapping[str, object]) -> dict[str, object]:
@@ -147,11 +157,30 @@ def _filled(tree: Mapping[str, object]) -> dict[str, object]:
         venue = parse_venue(tree.get("venue", DEFAULT_VENUE))
     except ValueError:
         return {"base_url": _NOWHERE, **tree}
+    environment = str(tree.get("environment", ""))
     whole: Any = {**tree, "venue": venue}  # its file is read once
-    for path, value in settings_of(venue).items():
-        if path[0] != "keys" or "keys" in tree:  # those of several exchanges stand beside them
+    if environment and environment not in venue.environments:  # that is the one thing to tell
+        whole = _with(whole, ("base_url",), _NOWHERE)
+    for path, value in settings_of(venue, environment).items():
+        if path == ("upstream", "headers") and isinstance(value, Mapping):
+            whole = _with_headers(whole, value)
+        elif path[0] != "keys" or "keys" in tree:  # those of several exchanges stand beside them
             whole = _with(whole, path, value)
     return dict(whole)
+
+
+def _with_headers(tree: Any, headers: Mapping[str, str]) -> Any:
+    """Return a tree with the headers of an environment, but for those that the configuration has itself."""
+    upstream = tree.get("upstream", {})
+    own = upstream.get("headers", {}) if isinstance(upstream, Mapping) else None
+    if isinstance(own, str):  # as in a variable
+        with contextlib.suppress(ValueError):
+            own = json.loads(own)
+    if not isinstance(own, Mapping):
+        return tree
+    named = {name.lower() for name in own}
+    added = {name: value for name, value in headers.items() if name.lower() not in named}
+    return {**tree, "upstream": {**upstream, "headers": {**added, **own}}}
 
 
 def _over(common: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
