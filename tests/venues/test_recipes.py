@@ -47,23 +47,30 @@ async def venue_and_gateway(folder: Path, name: str, *, bots: bool = True) -> As
 
 
 @asynccontextmanager
-async def four_exchanges(folder: Path, **places: str) -> AsyncIterator[tuple[Mapping[str, Fake], Gateway]]:
-    """Run the exchanges of examples/exchanges, each with a key of its own, and the gateway of its file."""
-    text = (EXAMPLES / "exchanges" / "sealgate.toml").read_text()
+async def several(
+    folder: Path, file: str = "sealgate.toml", **places: str
+) -> AsyncIterator[tuple[Mapping[str, Fake], Gateway]]:
+    """Run the exchanges of a file of examples/exchanges, by their names, and the gateway of that file.
+
+    Each key has a secret of its own. `places` are variables of the gateway.
+    """
+    text = (EXAMPLES / "exchanges" / file).read_text()
     (folder / "sealgate.toml").write_text(text)
+    tree = tomllib.loads(text)
     places |= {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
     secrets = {"grid.token": TOKEN, "okx.passphrase": PASSPHRASE}
+    fakes: dict[str, Fake] = {}
     async with AsyncExitStack() as stack:
-        fakes = {}
-        for name, key in tomllib.loads(text)["keys"].items():
-            secret = f"secret of {name}"
-            secrets[f"{name}.secret"] = base64.b64encode(secret.encode()).decode()
-            fake = running_fake(name, key["api_key"], secrets[f"{name}.secret"])
-            fakes[name] = await stack.enter_async_context(fake)
-            places[f"SEALGATE_EXCHANGES__{name.upper()}__BASE_URL"] = fakes[name].base_url
-        for file, secret in secrets.items():
-            (folder / file).write_text(secret)
-            (folder / file).chmod(0o600)
+        for alias, key in tree["keys"].items():
+            secret = base64.b64encode(f"secret of {alias}".encode()).decode()
+            secrets[f"{alias}.secret"] = secret
+            for name in key.get("exchanges") or [key["exchange"]]:
+                fake = running_fake(tree["exchanges"][name]["venue"], key["api_key"], secret)
+                fakes[name] = await stack.enter_async_context(fake)
+                places[f"SEALGATE_EXCHANGES__{name.upper()}__BASE_URL"] = fakes[name].base_url
+        for name, secret in secrets.items():
+            (folder / name).write_text(secret)
+            (folder / name).chmod(0o600)
         config = load_config(folder / "sealgate.toml", environ=places)
         yield fakes, await stack.enter_async_context(running_gateway(config))
 
@@ -83,9 +90,9 @@ async def run(text: str, *program: str, **environ: str) -> str:
     return out.decode()
 
 
-def assert_only_the_real_key_arrived(fake: Fake) -> None:
+def assert_only_the_real_key_arrived(fake: Fake, orders: int = 1) -> None:
     assert fake.refused == []
-    assert len(fake.orders) == 1
+    assert len(fake.orders) == orders
     assert "made-up" not in repr(fake.seen)
     assert "bWFkZS11cA" not in repr(fake.seen)
     assert TOKEN not in repr(fake.seen)
@@ -104,7 +111,7 @@ async def test_an_unmodified_class_of_ccxt_trades_with_a_made_up_key(tmp_path: P
 
 async def test_four_classes_of_ccxt_in_one_process_trade_through_one_gateway(tmp_path: Path) -> None:
     text = (EXAMPLES / "exchanges" / "ccxt_four.py").read_text().replace("TOKEN", TOKEN)
-    async with four_exchanges(tmp_path) as (fakes, gateway):
+    async with several(tmp_path) as (fakes, gateway):
         out = await run(text.replace(ADDRESS, f"http://{gateway.address}"))
     assert out.count("1000.0") >= len(fakes)
     assert out.count("812 done\n") == len(fakes)
@@ -112,8 +119,8 @@ async def test_four_classes_of_ccxt_in_one_process_trade_through_one_gateway(tmp
         assert_only_the_real_key_arrived(fake)
 
 
-async def test_check_has_nothing_against_the_file_of_four_exchanges(tmp_path: Path) -> None:
-    async with four_exchanges(tmp_path):
+async def test_check_has_nothing_against_the_file_of_several(tmp_path: Path) -> None:
+    async with several(tmp_path):
         pass  # it leaves the file, the secrets and a journal
     places = {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
     command = (sys.executable, "-m", "sealgate", "check", "--offline", "--json")
@@ -126,7 +133,7 @@ async def test_curl_names_the_exchange_in_the_path_or_uses_its_own_address(tmp_p
     [text] = [block.text for block in fences(ROOT / "docs" / "exchanges.md") if block.text.startswith("curl")]
     [own] = re.findall(r"# (http://\S+);", (ROOT / "docs" / "exchanges.md").read_text())
     text = text.replace("TOKEN", TOKEN).replace("curl ", "curl -fsS ")
-    async with four_exchanges(tmp_path, SEALGATE_EXCHANGES__BYBIT__LISTEN="127.0.0.1:0") as (fakes, gateway):
+    async with several(tmp_path, SEALGATE_EXCHANGES__BYBIT__LISTEN="127.0.0.1:0") as (fakes, gateway):
         lines = text.replace(ADDRESS, f"http://{gateway.address}")
         lines += f"curl -fsS {own} -H 'Authorization: Bearer {TOKEN}'"
         bybit = gateway.listeners.exchange_urls["bybit"]
@@ -134,6 +141,56 @@ async def test_curl_names_the_exchange_in_the_path_or_uses_its_own_address(tmp_p
     assert out.count("totalEq") == 1
     assert out.count("unifiedMarginStatus") == 2
     assert [fake.refused for fake in fakes.values()] == [[]] * 4
+
+
+async def test_one_ccxt_binance_trades_at_the_hosts_of_spot_and_of_futures(tmp_path: Path) -> None:
+    text = (EXAMPLES / "exchanges" / "ccxt_binance.py").read_text().replace("TOKEN", TOKEN)
+    async with several(tmp_path, "binance.toml") as (fakes, gateway):
+        out = await run(text.replace(ADDRESS, f"http://{gateway.address}"))
+    assert out.count("812 done\n") == 2
+    for name, orders in {"binance": 1, "binanceusdm": 1, "binancecoinm": 0}.items():
+        assert_only_the_real_key_arrived(fakes[name], orders)
+    assert "/dapi/v1/exchangeInfo" in [target for _, target, _ in fakes["binancecoinm"].seen]
+
+
+@pytest.mark.parametrize(("pair", "mode"), [("BTC/USDT", "spot"), ("BTC/USDT:USDT", "swap")])
+async def test_freqtrades_table_of_urls_leads_each_host_of_binance_through_the_gateway(
+    tmp_path: Path, pair: str, mode: str
+) -> None:
+    text = (EXAMPLES / "exchanges" / "freqtrade.json").read_text().replace("TOKEN", TOKEN)
+    async with several(tmp_path, "binance.toml") as (fakes, gateway):
+        part = json.loads(text.replace(ADDRESS, f"http://{gateway.address}"))
+        own = {"apiKey": part["key"], "secret": part["secret"], "options": {"defaultType": mode}}
+
+        def trade() -> None:
+            exchange = getattr(ccxt, part["name"])({**own, **part["ccxt_config"]})
+            left_out = {url.split("/")[2] for url in exchange.urls["api"].values() if "https:" in url}
+            assert left_out == {"eapi.binance.com", "papi.binance.com"}
+            assert exchange.fetch_balance()["USDT"]["free"] == 1000
+            exchange.create_order(pair, "limit", "buy", 0.001, 65000)
+
+        await asyncio.to_thread(trade)
+    assert_only_the_real_key_arrived(fakes["binance"], orders=int(mode == "spot"))
+    assert_only_the_real_key_arrived(fakes["binanceusdm"], orders=int(mode == "swap"))
+
+
+async def test_pybit_with_another_endpoint_trades_with_a_made_up_key(tmp_path: Path) -> None:
+    async with several(tmp_path) as (fakes, gateway):
+        text = BLOCKS["venue-pybit"].replace(ADDRESS, f"http://{gateway.address}").replace("TOKEN", TOKEN)
+        out = await run(text)
+    assert "1000.0" in out
+    assert "'orderId': '812'" in out
+    assert_only_the_real_key_arrived(fakes["bybit"])
+
+
+async def test_python_binance_with_other_addresses_trades_with_a_made_up_key(tmp_path: Path) -> None:
+    async with several(tmp_path, "binance.toml") as (fakes, gateway):
+        text = BLOCKS["venue-python-binance"].replace(ADDRESS, f"http://{gateway.address}")
+        out = await run(text.replace("TOKEN", TOKEN), sys.executable, "-")  # its imports are deprecated ones
+    assert out.count("1000.0") >= 2
+    assert out.count("'orderId': 812") == 2
+    for name, orders in {"binance": 1, "binanceusdm": 1, "binancecoinm": 0}.items():
+        assert_only_the_real_key_arrived(fakes[name], orders)
 
 
 async def test_what_freqtrade_hands_to_ccxt_leads_through_the_gateway(tmp_path: Path) -> None:
