@@ -67,14 +67,28 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     assert max(map(len, report)) <= columns
 
 
-def test_a_gateway_says_in_a_terminal_where_bots_connect(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [
+        ({"VENUE": "bybit"}, "Bybit v5"),
+        (
+            {"VENUE": "okx", "ENVIRONMENT": "demo", "KEYS__MAIN__PASSPHRASE": "env:PASSPHRASE"},
+            "OKX v5 (demo)",
+        ),
+    ],
+)
+def test_a_gateway_says_in_a_terminal_where_bots_connect(
+    tmp_path: Path, settings: dict[str, str], title: str
+) -> None:
     (tmp_path / "main.secret").write_text("correct-horse-battery-staple")
     (tmp_path / "main.secret").chmod(0o600)
-    secret = {"SEALGATE_KEYS__MAIN__SECRET": f"file:{tmp_path / 'main.secret'}"}
-    output = in_a_terminal("serve", until="stop with", SEALGATE_VENUE="bybit", **secret)
+    secret = {"SEALGATE_KEYS__MAIN__SECRET": f"file:{tmp_path / 'main.secret'}", "PASSPHRASE": "any"}
+    output = in_a_terminal(
+        "serve", until="stop with", **secret, **{f"SEALGATE_{one}": text for one, text in settings.items()}
+    )
     [block] = re.findall(r"^Sealgate (.*?)\r\n\r\n", output, re.MULTILINE | re.DOTALL)
     head, *lines = block.split("\r\n")
-    assert head.endswith(" for Bybit v5, https://exchange.example")
+    assert head.endswith(f" for {title}, https://exchange.example")
     named = dict(re.split(r"  +", line.strip()) for line in lines)
     assert named.keys() == {"bots", "live page", "stop with"}
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", named["bots"])

@@ -72,6 +72,11 @@ class ExchangeConfig:
     routes: tuple[Route, ...]
     keys: Mapping[str, Key]
 
+    @property
+    def title(self) -> str:
+        """What people call it, with its environment if it has one."""
+        return f"{self.venue.title} ({self.environment})" if self.environment else self.venue.title
+
     @classmethod
     def of(
         cls,

@@ -103,14 +103,22 @@ def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> Non
         "listening",
         exchange=only and only.name,
         venue=only and venue_text(venues[only.name].venue),
+        environment=only and (venues[only.name].environment or None),
         base_url=status.base_url,
         bots=" ".join(gateway.listeners.urls),
         admin=admin and f"http://{admin}",
         page=page,
     )
     for one in () if only else status.exchanges:
-        venue, urls = venue_text(venues[one.name].venue), " ".join(one.urls)
-        log.info("serving", exchange=one.name, venue=venue, base_url=one.base_url, bots=urls)
+        config = venues[one.name]
+        log.info(
+            "serving",
+            exchange=one.name,
+            venue=venue_text(config.venue),
+            environment=config.environment or None,
+            base_url=one.base_url,
+            bots=" ".join(one.urls),
+        )
 
 
 def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
@@ -119,10 +127,10 @@ def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
     what = f"{len(served)} exchanges"
     if len(served) == 1:
         (one,) = served.values()
-        what, rows["bots"] = f"{one.venue.title}, {one.base_url}", " ".join(gateway.listeners.urls)
+        what, rows["bots"] = f"{one.title}, {one.base_url}", " ".join(gateway.listeners.urls)
     else:
         for name, one in served.items():
-            rows[name] = f"{' '.join(gateway.listeners.urls_of(one))}  ({one.venue.title}, {one.base_url})"
+            rows[name] = f"{' '.join(gateway.listeners.urls_of(one))}  ({one.title}, {one.base_url})"
     rows |= {"live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
     width = max(map(len, rows))
     lines = (f"  {name:<{width}}  {text}" for name, text in rows.items())
