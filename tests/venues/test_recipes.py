@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import ccxt  # type: ignore[import-untyped]
 import httpx
 import pytest
@@ -141,6 +142,25 @@ async def test_curl_names_the_exchange_in_the_path_or_uses_its_own_address(tmp_p
     assert out.count("totalEq") == 1
     assert out.count("unifiedMarginStatus") == 2
     assert [fake.refused for fake in fakes.values()] == [[]] * 4
+
+
+async def test_httpx_keeps_the_exchange_s_name_and_aiohttp_where_the_path_has_no_slash_before_it(
+    tmp_path: Path,
+) -> None:
+    assert 'ClientSession("http://127.0.0.1:8787/okx/")' in (ROOT / "docs" / "exchanges.md").read_text()
+    token = {"Authorization": f"Bearer {TOKEN}"}
+    async with several(tmp_path) as (fakes, gateway):
+        address = f"http://{gateway.address}/okx"
+        async with httpx.AsyncClient(base_url=address, headers=token) as client:
+            assert (await client.get("/api/v5/account/balance")).status_code == 200
+        async with aiohttp.ClientSession(f"{address}/", headers=token) as session:
+            async with session.get("api/v5/account/balance") as reply:
+                assert reply.status == 200
+            async with session.get("/api/v5/account/balance") as reply:
+                assert (reply.status, (await reply.json())["reason"]) == (404, "unknown_exchange")
+        balances = [target for _, target, _ in fakes["okx"].seen if target == "/api/v5/account/balance"]
+    assert len(balances) >= 2
+    assert fakes["okx"].refused == []
 
 
 async def test_one_ccxt_binance_trades_at_the_hosts_of_spot_and_of_futures(tmp_path: Path) -> None:
