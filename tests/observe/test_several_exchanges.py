@@ -160,6 +160,11 @@ async def test_the_page_shows_every_exchange_at_a_glance_and_one_in_full(
     await blank.until(f"{keys}.join() === 'Key swap'")
     assert await blank.read("location.hash") == "#perp"
     await blank.until("document.querySelector('#tiles').innerText.includes('2 in ')")
+    # A frozen page shows the other one as it was.
+    await blank.read("document.querySelector('#freeze').click()")
+    await blank.read("document.querySelector('#exchanges a').click()")
+    await blank.until(f"{keys}.join() === 'Key main'")
+    await blank.read("document.querySelector('#freeze').click()")
     await blank.read("document.querySelector('#inspector summary').click()")
     await blank.until("document.querySelectorAll('#requests tbody tr').length === 3")
     await blank.read(

@@ -13,6 +13,8 @@ const IDLE = "Nothing was sent in the last five minutes.";
 const byId = (id) => document.getElementById(id);
 
 const view = { points: [], now: null, stream: "connecting", isFrozen: false };
+// What a frozen page shows, as `view` was.
+let frozen = null;
 const cards = new Map();
 const latency = latencyChart(byId("latency"));
 const clock = clockChart(byId("clock"));
@@ -40,10 +42,12 @@ function draw() {
   byId("notices").replaceChildren(...notices(view.now, view.stream));
   document.body.classList.toggle("stale", view.stream !== "live");
   chip();
-  if (view.now === null || view.isFrozen) return;
-  const { now } = view;
+  if (view.now !== null && !view.isFrozen) drawPicture(view);
+}
+
+function drawPicture({ now, points }) {
   byId("where").textContent = now.words.where;
-  drawExchange(now, chosen(now));
+  drawExchange(now, chosen(now), points);
   byId("errors").replaceChildren(...wrong(now.words));
   byId("doubts-card").hidden = now.journal.in_doubt === 0;
   byId("doubts").replaceChildren(...doubts(now.journal, now.words, now.exchanges.length > 1));
@@ -51,14 +55,14 @@ function draw() {
 }
 
 /** Draw what is about one exchange; of several, all of them at a glance before it. */
-function drawExchange(now, one) {
+function drawExchange(now, one, allPoints) {
   const isOneOfMany = now.exchanges.length > 1;
   byId("exchanges").hidden = byId("chosen").hidden = !isOneOfMany;
   if (isOneOfMany) glance(byId("exchanges"), now);
   byId("chosen").replaceChildren(...title(one));
   const words = isOneOfMany ? now.words.exchanges[now.exchanges.indexOf(one)] : now.words;
   byId("tiles").replaceChildren(...words.tiles.map(tile));
-  const points = view.points.map((point) => ({ ...NOTHING, t: point.t, ...point.exchanges[one.name] }));
+  const points = allPoints.map((point) => ({ ...NOTHING, t: point.t, ...point.exchanges[one.name] }));
   for (const { box } of cards.values()) box.hidden = true;
   now.keys.forEach((key, at) => key.exchange === one.name && drawKey(key, now.words.keys[at], points));
   latency(points);
@@ -85,11 +89,12 @@ function chip() {
 
 byId("freeze").addEventListener("click", ({ currentTarget: button }) => {
   view.isFrozen = !view.isFrozen;
+  frozen = { ...view };
   button.setAttribute("aria-pressed", String(view.isFrozen));
   button.textContent = view.isFrozen ? "Unfreeze" : "Freeze";
   draw();
 });
-addEventListener("hashchange", draw);
+addEventListener("hashchange", () => (view.isFrozen ? frozen.now && drawPicture(frozen) : draw()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 
 inspect(() => view.isFrozen, () => (view.now?.exchanges.length ?? 1) > 1);
