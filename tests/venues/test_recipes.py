@@ -120,8 +120,9 @@ async def test_four_classes_of_ccxt_in_one_process_trade_through_one_gateway(tmp
         assert_only_the_real_key_arrived(fake)
 
 
-async def test_check_has_nothing_against_the_file_of_several(tmp_path: Path) -> None:
-    async with several(tmp_path):
+@pytest.mark.parametrize("file", ["sealgate.toml", "binance.toml"])
+async def test_check_has_nothing_against_the_files(tmp_path: Path, file: str) -> None:
+    async with several(tmp_path, file):
         pass  # it leaves the file, the secrets and a journal
     places = {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
     command = (sys.executable, "-m", "sealgate", "check", "--offline", "--json")
