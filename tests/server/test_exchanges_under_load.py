@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import resource
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -137,6 +138,24 @@ async def test_an_order_that_is_under_way_at_a_removed_exchange_gets_its_reply()
             answers.set()
             assert (await order).outcome == "done"
             await until(lambda: _has_no_connection(third))
+
+
+async def test_an_exchange_that_is_added_has_descriptors_of_its_own() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with running_upstream() as spot, running_upstream() as perp, running_upstream() as third:
+        settings = Settings(spot.base_url, perp.base_url)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+        try:
+            async with running_gateway(settings.load(), environ=ENVIRON, load=settings.load) as gateway:
+                before, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+                settings.third = {"base_url": third.base_url, "upstream": {"max_connections": 50}}
+                await gateway.reloader.reload("the test")
+                after, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+                assert (
+                    after - before == gateway.generation.backends["third"].exchange.upstream.most_connections
+                )
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def _has_no_connection(upstream: Upstream) -> bool:

@@ -16,7 +16,7 @@ from sealgate.config.load import addresses_of
 from sealgate.exchange.exchange import Exchange
 from sealgate.http.server import Service
 from sealgate.machine.nearest import nearest
-from sealgate.machine.process import Memory, room_for_bots
+from sealgate.machine.process import Memory
 from sealgate.machine.system import System
 from sealgate.observe.status import ExchangeStatus, Status, halt_status, key_status, policy_status
 from sealgate.orders.halts import UNKNOWN, Origin, Scope
@@ -27,7 +27,7 @@ from sealgate.request.halting import Halted
 from sealgate.request.handler import Handler, Reader, Reporter
 from sealgate.server.opening import Listeners, exchange_addresses
 from sealgate.server.reload import Reloader, ReloadError
-from sealgate.server.services import Services, build_services
+from sealgate.server.services import Services, build_services, make_room
 
 log = structlog.get_logger("sealgate.gateway")
 
@@ -183,10 +183,7 @@ async def running_gateway(
             identify=peer_of,
             now=system.now,
         )
-        wanted = config.listen.max_connections
-        upstreams = [backend.exchange.upstream for backend in router.generation.backends.values()]
-        room = room_for_bots(wanted, sum(upstream.most_connections for upstream in upstreams))
-        server = BotServer(service, wanted, room)
+        server = BotServer(service, config.listen.max_connections, make_room(router.generation))
 
         def server_of(exchange: str | None) -> BotServer:
             return server if exchange is None else server.beside(partial(handler.handle, listener=exchange))

@@ -37,7 +37,7 @@ from sealgate.request.rules import log_policies
 from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, subjects
 from sealgate.server.opening import Bound, Listeners, exchange_addresses
-from sealgate.server.services import Services, build_generation
+from sealgate.server.services import Services, build_generation, make_room
 from sealgate.venues.routes import Lane
 
 _FREE = {
@@ -325,6 +325,7 @@ class Reloader:
             exchange.clock_keeper.gates = exchange.gates
             for scheduler in exchange.gates.schedulers:
                 scheduler.adopt(pacing_of(backend.config))
+        make_room(new.generation)
         old.retire()
         self._services.background.follow(self._services.work(new))
         for upstream in _upstreams(old) - _upstreams(new):

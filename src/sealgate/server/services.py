@@ -9,6 +9,7 @@ from sealgate.config import Config
 from sealgate.http.head_memory import HeadMemory
 from sealgate.keys.parts import Parts, read_parts
 from sealgate.machine.background import Background, Work
+from sealgate.machine.process import room_for_bots
 from sealgate.machine.system import System
 from sealgate.orders.journal import LearnedKeeper
 from sealgate.orders.policy import PolicyMemory
@@ -97,6 +98,13 @@ class Services:
         if self.keeper is not None:
             work[self.keeper] = self.keeper.run
         return work
+
+
+def make_room(generation: Generation) -> int:
+    """Raise the limit of descriptors for the connections of a generation; return the room for bots."""
+    upstreams = [backend.exchange.upstream for backend in generation.backends.values()]
+    most = sum(upstream.most_connections for upstream in upstreams)
+    return room_for_bots(generation.config.listen.max_connections, most)
 
 
 def build_services(
