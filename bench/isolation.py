@@ -6,8 +6,9 @@ In each round a gateway gets two exchanges of one venue with one key, and bots t
 calm exchange are measured, before and while something befalls the other one; in which order, and at which
 moment, is drawn from the seed. In the last row one trouble follows another, but for those after which
 little is sent. Gateway, exchanges and bots are one process, so that what a trouble costs its exchange to
-make, and its bots to bear, counts as well. What an order takes is given twice: by the clock, and how much of
-that this process worked, for whichever order, which is less of a guess on a busy machine.
+make, and its bots to bear, counts as well: TLS is spoken only where it is the trouble. What an order takes
+is given twice: by the clock, and for how long of that this process worked, for whichever order, which is less
+of a guess on a busy machine.
 
 Exits with 1 where an order to the calm exchange is not done, something is held against that exchange, or a
 request arrives at an exchange that its bot did not name.
@@ -109,7 +110,7 @@ async def play(trouble: str, chance: Random, found: Found) -> None:
     """Run a gateway and let one trouble befall one of its exchanges."""
     numbers = count()
     with TemporaryDirectory() as folder:
-        async with running_pair(Path(folder)) as pair, load_at_troubled(pair):
+        async with running_pair(Path(folder), has_tls=trouble == "TLS fails") as pair, load_at_troubled(pair):
             found.before += await trade_at_calm(pair, numbers, found)
             before = len(pair.outcomes.all)
             if trouble.startswith("DNS"):

@@ -1,7 +1,6 @@
 """What can befall a whole exchange, by name, and a gateway that has a calm exchange beside such a one.
 
-Both are of one venue, with one key that is valid at both; the troubled one speaks TLS. Names are
-looked up by `Names`.
+Both are of one venue, with one key that is valid at both. Names are looked up by `Names`.
 """
 
 import asyncio
@@ -39,6 +38,7 @@ class Names:
 
     def __init__(self) -> None:
         self.fault: int | None = None
+        self.port = 0  # of the troubled exchange
         self.answers = threading.Event()
         self.answers.set()
 
@@ -50,7 +50,7 @@ class Names:
         def getaddrinfo(host: Any, port: Any, *rest: Any, **more: Any) -> Any:
             if host not in (_HOST, "localhost") or more.get("flags") != socket.AI_ADDRCONFIG:
                 return genuine(host, port, *rest, **more)
-            if host == _HOST:
+            if port == self.port:
                 self.answers.wait()
                 if self.fault is not None:
                     raise socket.gaierror(self.fault, "as the resolver says")
@@ -140,10 +140,13 @@ def order_to(exchange: str, number: int, *fields: bytes) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def running_pair(folder: Path, trouble: str | None = None) -> AsyncIterator[Pair]:
+async def running_pair(
+    folder: Path, trouble: str | None = None, *, has_tls: bool = True
+) -> AsyncIterator[Pair]:
     """Run it; return when both clocks have a sample. What arrives is what bots send.
 
-    A trouble that is named befalls from the start; then the calm exchange's clock is waited for.
+    A trouble that is named befalls from the start; then the calm exchange's clock is waited for. `has_tls`:
+    the troubled exchange speaks TLS.
     """
     authority, names, outcomes = Authority(), Names(), Outcomes()
     shared = {
@@ -152,18 +155,25 @@ async def running_pair(folder: Path, trouble: str | None = None) -> AsyncIterato
         "limits": {"known": [_MANY], "max_wait": 2},
     }
     waits = {"connect_timeout": 0.5, "total_timeout": 1, "ca_file": authority.write(folder)}
-    async with running_upstream() as calm, running_upstream(authority.server_context(_HOST)) as troubled:
+    tls = authority.server_context(_HOST) if has_tls else None
+    async with running_upstream() as calm, running_upstream(tls) as troubled:
         tree = {
             "listen": {"tcp": "127.0.0.1:0"},
             "admin": {"tcp": "127.0.0.1:0"},
             "upstream": waits,
             "exchanges": {
                 CALM: {**shared, "base_url": f"http://localhost:{calm.port}"},
-                TROUBLED: {**shared, "base_url": f"https://{_HOST}:{troubled.port}"},
+                TROUBLED: {
+                    **shared,
+                    "base_url": f"https://{_HOST}:{troubled.port}"
+                    if has_tls
+                    else f"http://localhost:{troubled.port}",
+                },
             },
             "keys": {"main": {**KEY, "exchanges": [CALM, TROUBLED]}},
         }
         config = Config.model_validate(tree)
+        names.port = troubled.port
         with names.in_use():
             if trouble is not None:
                 TROUBLES[trouble](troubled, names)
