@@ -1,10 +1,10 @@
 """Readers of what happened: metrics, log, live page, status. None has a line of its own in the pipeline.
 
 Pure:
-status        the state at one moment
+status        the state at one moment, of the gateway and of each exchange
 metrics       a new metric goes here
 traffic       the totals of all requests
-recent        what happened lately: the last ten seconds, the latest requests, what went wrong
+recent        what happened lately: ten seconds at each exchange, the latest requests, what went wrong
 troubles      the records of what went wrong, and when each is over
 evidence      what is known about the cause of an error
 picture       the figures of one moment, for page, `top` and `/status.json`
