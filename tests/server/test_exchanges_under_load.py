@@ -25,10 +25,13 @@ class Settings:
 
     def __init__(self, *urls: str) -> None:
         self._urls = dict(zip(STAY, urls, strict=True))
+        self.routes: dict[str, list[dict[str, Any]]] = {}
         self.third: dict[str, Any] | None = None
 
     def load(self) -> Config:
-        exchanges: dict[str, Any] = {name: {"base_url": url} for name, url in self._urls.items()}
+        exchanges: dict[str, Any] = {
+            name: {"base_url": url, "routes": self.routes.get(name, [])} for name, url in self._urls.items()
+        }
         if self.third is not None:
             exchanges["third"] = self.third
         tree = {
@@ -138,6 +141,18 @@ async def test_an_order_that_is_under_way_at_a_removed_exchange_gets_its_reply()
             answers.set()
             assert (await order).outcome == "done"
             await until(lambda: _has_no_connection(third))
+
+
+async def test_routes_are_put_together_anew_only_where_they_changed() -> None:
+    async with running_upstream() as spot, running_upstream() as perp:
+        settings = Settings(spot.base_url, perp.base_url)
+        async with running_gateway(settings.load(), environ=ENVIRON, load=settings.load) as gateway:
+            before = {name: backend.rules.routes for name, backend in gateway.generation.backends.items()}
+            settings.routes["perp"] = [{"match": "GET /v1/trade/x", "cost": 7}]
+            await gateway.reloader.reload("the test")
+            after = {name: backend.rules.routes for name, backend in gateway.generation.backends.items()}
+    assert after["spot"] is before["spot"]
+    assert (before["perp"].find("GET", "/x").cost, after["perp"].find("GET", "/x").cost) == (1, 7)
 
 
 async def test_an_exchange_that_is_added_has_descriptors_of_its_own() -> None:

@@ -12,7 +12,7 @@ from sealgate.keys.parts import Roster
 from sealgate.machine.findings import Finding, Level, ok, warn
 from sealgate.orders.policy import Policy, PolicyMemory, is_judged, words
 from sealgate.request.admission import Rules
-from sealgate.request.generation import Generation
+from sealgate.request.generation import Backend, Generation
 from sealgate.venues.outward import leads_out
 from sealgate.venues.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
 
@@ -23,9 +23,18 @@ _UNNAMED = "all trading routes that the venue's file does not name"
 
 
 def build_rules(
-    config: Config, exchange: ExchangeConfig, roster: Roster, memory: PolicyMemory | None = None
+    config: Config,
+    exchange: ExchangeConfig,
+    roster: Roster,
+    memory: PolicyMemory | None = None,
+    former: Backend | None = None,
 ) -> Rules:
-    """Return what admission to an exchange goes by; `memory` is what earlier policies have used."""
+    """Return what admission to an exchange goes by; `memory` is what earlier policies have used.
+
+    The routes of the `former` exchange of that name are taken over where nothing changed: no request goes
+    while they are put together.
+    """
+    is_routed_alike = former is not None and _routes_of(former.config) == _routes_of(exchange)
     memory, place = memory or PolicyMemory(), f"{exchange.name} {exchange.base_url}"
     guards = {
         bot: memory.guard(bot, policies, exchange.name, place)
@@ -46,7 +55,7 @@ def build_rules(
         local=None
         if config.bots
         else Bot("local", tuple(exchange.keys), _LOCAL_MAY, 1.0, tuple(config.served)),
-        routes=route_table(exchange),
+        routes=former.rules.routes if former is not None and is_routed_alike else route_table(exchange),
         headers=HeaderRules(
             exchange.venue.own_headers | exchange.upstream.headers.keys(),
             reads_replies=measures or exchange.venue.replies.looks_into_done,
@@ -65,6 +74,11 @@ def bots_at(config: Config, exchange: ExchangeConfig) -> dict[str, Bot]:
         where = tuple(one.name for one in config.served.values() if not one.keys.keys().isdisjoint(aliases))
         bots[name] = Bot(name, keys, frozenset(map(Permission, settings.may)), settings.weight, where)
     return bots
+
+
+def _routes_of(config: ExchangeConfig) -> tuple[object, ...]:
+    """Return what a table of routes is made of."""
+    return config.venue.routes, config.routes, config.upstream.prefix
 
 
 def route_table(config: ExchangeConfig) -> RouteTable:

@@ -42,7 +42,8 @@ def build_generation(
     backends: dict[str, Backend] = {}
     for name, settings in config.served.items():
         exchange = build_exchange(settings, parts.exchanges[name], key_maker, former.get(name))
-        backends[name] = Backend(settings, build_rules(config, settings, parts.roster, policies), exchange)
+        rules = build_rules(config, settings, parts.roster, policies, former.get(name))
+        backends[name] = Backend(settings, rules, exchange)
     return Generation(config, policies, backends)
 
 
