@@ -19,6 +19,10 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 BODY = bytes(number % 251 for number in range(40_000))
 CRUMBS = HEAD + chunked(*(BODY[at : at + 1] for at in range(len(BODY))))
 WHOLE = HEAD + chunked(BODY)
+FRAMES = HEAD + b"".join(
+    b"d05;%b\r\n%b\r\n" % (b"a" * 13_000, BODY[at : at + 3333]) for at in range(0, 39_996, 3333)
+)
+FRAMES += b"4\r\n%b\r\n0\r\n\r\n" % BODY[39_996:]
 
 
 @contextlib.asynccontextmanager
@@ -47,7 +51,11 @@ async def turns_until(task: asyncio.Task[Answer | Failure]) -> int:
     return turns
 
 
-@pytest.mark.parametrize(("raw", "least", "most"), [(CRUMBS, 5, 30), (WHOLE, 0, 3)], ids=["tiny", "large"])
+@pytest.mark.parametrize(
+    ("raw", "least", "most"),
+    [(CRUMBS, 5, 30), (FRAMES, 5, 30), (WHOLE, 0, 3)],
+    ids=["tiny", "hardly any body", "large"],
+)
 async def test_others_have_their_turns_while_tiny_chunks_are_read(raw: bytes, least: int, most: int) -> None:
     async with asked() as (connection, task):
         connection.data_received(raw[:100_000])

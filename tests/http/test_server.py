@@ -107,6 +107,38 @@ async def test_others_have_their_turns_between_requests_that_are_answered_at_onc
     assert turns > 20
 
 
+CRUMBS = {
+    "tiny chunks": b"1\r\nx\r\n" * 30_000,
+    "hardly any body": (b"1;" + b"a" * 15_000 + b"\r\nx\r\n") * 12,
+}
+
+
+@pytest.mark.parametrize("crumbs", CRUMBS.values(), ids=CRUMBS)
+async def test_others_have_their_turns_while_a_body_that_is_dear_to_parse_is_read(crumbs: bytes) -> None:
+    turns, bodies = 0, list[bytes]()
+
+    async def read(incoming: Incoming) -> bool:
+        parts = []
+        while part := await incoming.body.read():
+            parts.append(part)
+        bodies.append(b"".join(parts))
+        return await answer(incoming)
+
+    async with running(replace(SERVICE, handle=read)) as (server, port), bot_at("127.0.0.1", port) as bot:
+        await until(lambda: len(server.connections) == 1)
+        (connection,) = server.connections
+        chunked = request(b"POST", b"/", b"Transfer-Encoding: chunked").replace(b"Content-Length: 0\r\n", b"")
+        connection.data_received(chunked + crumbs[:100_000])
+        connection.data_received(crumbs[100_000:] + b"0\r\n\r\n" + request())
+        while len(bodies) < 2:
+            await let_pass(0)
+            turns += 1
+        assert [(await bot.reply(b"POST")).status, (await bot.reply(b"GET")).status] == [200, 200]
+        assert bodies == [b"x" * crumbs.count(b"x"), b""]
+        assert connection.is_reading
+    assert turns > 4
+
+
 async def test_an_idle_connection_is_closed() -> None:
     async with one_bot(idle_s=SHORT_S) as bot:
         assert (await bot.ask(request())).status == 200

@@ -111,6 +111,24 @@ async def test_the_key_is_the_first_of_the_bots_that_is_valid_there() -> None:
         assert (await two.ask(of_the_other)).reason == "bot_forbidden"
 
 
+async def test_a_redirect_leads_no_bot_to_another_exchange() -> None:
+    """A client takes both for one origin, and would follow with its token and the body of its order."""
+    async with two_exchanges() as two:
+        order = request(b"POST", b"/perp" + ORDER, GRID, b"Idempotency-Key: k", body=b"{}")
+        two.perp.otherwise = say(
+            reply(b"307 Temporary Redirect", b"moved", b"location : /spot" + ORDER, b"X-Own: 1")
+        )
+        for _ in range(2):  # also from what is kept for the key
+            replied = await two.ask(order)
+            assert (replied.status, replied.body, replied.text("Location")) == (307, b"moved", None)
+            assert replied.text("X-Own") == "1"
+        two.perp.otherwise = say(reply(b"201 Created", b"{}", b"Location: /v1/trade/order/1"))
+        assert (await two.ask(request(b"POST", b"/perp" + ORDER, GRID, body=b"{}"))).text(
+            "Location"
+        ) is not None
+        assert two.spot.received == []
+
+
 @pytest.mark.parametrize("fault", ["limited", "hangs"])
 async def test_what_one_exchange_does_holds_up_nobody_at_the_other(fault: str) -> None:
     async with two_exchanges() as two:

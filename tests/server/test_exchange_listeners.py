@@ -11,6 +11,7 @@ from rig.station import KEY
 from rig.two_exchanges import GRID, config_of, two_exchanges
 from rig.wire import PATIENCE_S
 from sealgate.config import Config
+from sealgate.orders.halts import Scope
 from sealgate.server.reload import ReloadError
 
 ORDER = request(b"POST", b"/v1/trade/order", GRID, body=b"{}")
@@ -79,6 +80,25 @@ async def test_an_address_that_is_taken_changes_nothing() -> None:
                 async with asyncio.timeout(PATIENCE_S):
                     await two.gateway.reloader.reload("test")
         assert two.gateway.handler.router is router
+
+
+async def test_what_goes_on_under_a_name_is_told() -> None:
+    settings = Settings()
+    async with two_exchanges(load=settings, exchanges=settings.exchanges) as two:
+        await two.gateway.halt(Scope(exchange="perp"))
+        settings.tables = {
+            "exchanges": {
+                "spot": {"base_url": two.perp.base_url},
+                "swap": {"base_url": two.spot.base_url},
+            },
+            "keys": {
+                "main": {**KEY, "exchange": "spot"},
+                "swap": {"api_key": "ak-swap", "secret": "env:OTHER_SECRET", "exchange": "swap"},
+            },
+        }
+        warnings = await two.gateway.reloader.reload("test")
+        assert any("no exchange perp" in one for one in warnings)
+        assert any(one.startswith("exchanges.spot.base_url has changed") for one in warnings)
 
 
 async def test_a_connection_to_an_exchange_that_is_gone_is_told_so() -> None:

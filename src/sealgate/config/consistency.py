@@ -99,7 +99,8 @@ def _exchanges_are_different(config: Config) -> Iterator[Problem]:
 
 
 def _is_same(one: ExchangeConfig, other: ExchangeConfig) -> bool:
-    address, there = (Address(each.base_url.host, each.base_url.port) for each in (one, other))
+    # A dot at the end of a name changes nothing of where it leads.
+    address, there = (Address(each.base_url.host.rstrip("."), each.base_url.port) for each in (one, other))
     paths = {(each.base_url.path, each.venue.name) for each in (one, other)}
     ways = [[getattr(each.upstream, name) for name in _WAY] for each in (one, other)]
     return address.takes(there) and len(paths) == 1 and ways[0] == ways[1]

@@ -239,7 +239,7 @@ class UpstreamConnection(Flow):
             self._parse(data)
 
     def _parse(self, data: bytes) -> None:
-        """Parse piece by piece; behind a piece of many small chunks, other tasks have their turn first.
+        """Parse piece by piece; behind a piece that is dear to parse, other tasks have their turn first.
 
         Nothing waits behind the end of a reply: the connection could carry another request by then.
         """

@@ -122,7 +122,7 @@ class _Parser:
         self._part = BETWEEN
         self._events: list[Any] = []
         self._body_parts: list[bytes] = []  # will be one event
-        self.is_crumbled = False  # the latest bytes had many small parts of a body
+        self.is_crumbled = False  # the latest bytes had many small parts of a body, or hardly any of it
         self._fields: list[tuple[bytes, bytes]] = []
         self._length: bytes | None = None  # the value of Content-Length
         self._coding: bytes | None = None  # the value of the last Transfer-Encoding
@@ -159,6 +159,9 @@ class _Parser:
                     self._refuse(_UNASKED)
                 self._feed(piece)
                 self._join_parts()
+                if self._part is BODY and len(piece) == PIECE_BYTES:
+                    body = sum(len(event) for event in events[events_before:] if isinstance(event, bytes))
+                    self.is_crumbled = self.is_crumbled or body < PIECE_BYTES // 2
                 self._bytes_since_event = (
                     self._bytes_since_event + len(piece) if len(events) == events_before else 0
                 )

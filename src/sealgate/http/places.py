@@ -20,7 +20,7 @@ class Places:
     """At most `most` places. `refusal` is for a client that finds all of them taken by known guests."""
 
     def __init__(self, most: int, refusal: Refusal) -> None:
-        self._most = most
+        self.most = most
         self._refusal = refusal
         self._taken: set[Guest] = set()
         self._strangers: dict[Guest, None] = {}  # in the order of their arrival
@@ -31,7 +31,7 @@ class Places:
 
     def enter(self, guest: Guest) -> Refusal | None:
         """Give a place to a guest, for now a stranger; return the refusal if there is none."""
-        if len(self._taken) >= self._most:
+        if len(self._taken) >= self.most:
             oldest = next(iter(self._strangers), None)
             if oldest is None:
                 return self._refusal

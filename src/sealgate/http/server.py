@@ -118,6 +118,7 @@ class ServerConnection(Flow):
         self._state = NEW
         self._parser = RequestParser()
         self._unparsed: deque[tuple[bytes, float]] = deque()  # with the time at which it arrived, or 0.0
+        self._will_parse = False  # the rest of a body, once others had their turn
         self._unfinished: Incoming | None = None  # its body is still arriving
         self._parsed: deque[Incoming | Refusal] = deque()  # to be answered; a refusal is the last
         self._bytes_after_last_are_unsafe = False  # CONNECT, or HTTP/1.0 with chunks (RFC 9112 section 6.1)
@@ -164,6 +165,8 @@ class ServerConnection(Flow):
                     arrival.set_result(None)
                 return
         self._unparsed.append((data, 0.0 if arrival is not None else self._service.now()))
+        if self._will_parse:
+            return
         self._parse()
         if self._parsed:
             self._wake()
@@ -196,7 +199,8 @@ class ServerConnection(Flow):
     def _parse(self) -> None:
         """Parse the next request if the task waits for it, or the body of the unfinished one.
 
-        Anything behind that stays unparsed, and reading stops if it is much.
+        Anything behind that stays unparsed, and reading stops if it is much. Behind a piece that is dear to
+        parse, other tasks have their turn first.
         """
         while self._unparsed and self._state < LAST and not self._parsed:
             if self._arrival is None and self._unfinished is None:
@@ -209,6 +213,11 @@ class ServerConnection(Flow):
                 self._take(event, arrived_at)
             if self._parser.is_in_head and not was_in_head and self._arrival is not None:
                 self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+            if self._unparsed and self._parser.is_crumbled:
+                self._will_parse = True
+                self.hold(self._parser)
+                self._loop.call_soon(self._parse_rest)
+                return
         if self._state >= LAST:
             self._unparsed.clear()
         if not self._unparsed:
@@ -218,6 +227,13 @@ class ServerConnection(Flow):
             or sum(len(data) for data, _ in self._unparsed) > _UNPARSED_BYTES
         ):
             self.hold(self)
+
+    def _parse_rest(self) -> None:
+        self._will_parse = False
+        self.let_go(self._parser)
+        self._parse()
+        if self._parsed:
+            self._wake()
 
     def _take(self, event: RequestEvent, arrived_at: float) -> None:
         if isinstance(event, RequestHead):

@@ -94,6 +94,7 @@ class BotServer:
 
     def __init__(self, service: Service, max_connections: int, room: int) -> None:
         self._service = service
+        self._max_connections = max_connections
         too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
         self.places = Places(min(max_connections, room), too_many)
         self.connections: set[ServerConnection] = set()
@@ -103,6 +104,10 @@ class BotServer:
         other = copy(self)
         other._service = replace(self._service, handle=handle)  # noqa: SLF001 - of this class
         return other
+
+    def make_room(self, room: int) -> None:
+        """Have places for as many as the limit of open files allows now; who has one keeps it."""
+        self.places.most = min(self._max_connections, room)
 
     def __call__(self) -> ServerConnection:
         """Return the protocol of a new connection."""

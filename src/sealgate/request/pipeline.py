@@ -23,7 +23,7 @@ from sealgate.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.request.generation import Backend
 from sealgate.request.halting import Halting
 from sealgate.request.learning import Learner
-from sealgate.request.replies import Reply, passed_on
+from sealgate.request.replies import Reply, passed_on, without_location
 from sealgate.request.sender import Sender
 from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
@@ -53,6 +53,7 @@ class Pipeline:
         self._halting = halting
         self._system = system
         self._name = backend.config.name
+        self._is_one_of_several = bool(backend.config.at)
         self._admission = Admission(backend.rules, heads)
         self._standing = Standing(backend, halting)
         self._learner = Learner(backend)
@@ -112,7 +113,9 @@ class Pipeline:
         answer = await self.deliver(ticket, body, context)
         if checks is not None and checks.prices is not None:
             learn_prices(checks.prices, ticket, body, answer, context)
-        return passed_on(answer)
+        # 5. Pass the reply on.
+        reply = passed_on(answer)
+        return without_location(reply) if self._is_one_of_several else reply
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
         context.enter(BOT, self._system.now())

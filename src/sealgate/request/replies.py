@@ -21,6 +21,7 @@ from sealgate.venues.routes import METHODS
 
 _HTTP_11: Final = (1, 1)
 _PATIENCE_S = 0.5  # with a bot that does not read, while others wait
+_REDIRECTS = range(300, 400)
 _LONGEST_S = 10**9  # of a Retry-After that is written
 # Headers that a status calls for: RFC 9110 sections 11.6.1 and 10.2.1.
 _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
@@ -66,6 +67,18 @@ def passed_on(answer: Answer) -> Reply:
     return Reply(
         answer.status, answer.phrase, head.passed, answer.body, answer.remainder, head.length, head.lines
     )
+
+
+def without_location(reply: Reply) -> Reply:
+    """Return a redirect without the place that it leads to; other replies as they are.
+
+    To a client, all exchanges at one address are one origin: it would follow the redirect of one exchange to
+    another one, with its token and the body of its order.
+    """
+    if reply.status not in _REDIRECTS:
+        return reply
+    fields = [(name, value) for name, value in reply.fields if name.strip().lower() != b"location"]
+    return Reply(reply.status, reply.phrase, fields, reply.body, reply.remainder, reply.length)
 
 
 def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:

@@ -189,7 +189,7 @@ async def running_gateway(
             return server if exchange is None else server.beside(partial(handler.handle, listener=exchange))
 
         listeners = Listeners(config.listen, server_of, system)
-        reloader = Reloader(services, handler, listeners, load or (lambda: config))
+        reloader = Reloader(services, handler, listeners, server, load or (lambda: config))
         ends.push_async_callback(services.background.stop)
         services.background.follow(services.work(router))
         services.background.finish(services.background.keep_up(reloader, reloader.watch))

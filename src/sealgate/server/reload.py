@@ -9,7 +9,7 @@ leaves everything as it is.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 
 import structlog
 from pydantic import BaseModel
@@ -28,6 +28,8 @@ from sealgate.keys.sources import SecretError
 from sealgate.keys.watch import SecretWatch
 from sealgate.machine.process import StartError
 from sealgate.machine.system import System
+from sealgate.orders.halts import Halts
+from sealgate.request.bots import BotServer
 from sealgate.request.generation import Backend, Generation
 from sealgate.request.handler import Handler
 from sealgate.request.own_reads import Deliverer, ask
@@ -78,6 +80,19 @@ def waiting_for_restart(config: Config, running: Config) -> tuple[str, ...]:
         for name in _fixed_names(table, new)
         if getattr(new, name) != getattr(old, name)
     )
+
+
+def goes_on_by_name(config: Config, running: Config, halts: Halts) -> Iterator[str]:
+    """Yield what is remembered by the name of an exchange that is gone, or has become another one."""
+    for halt in halts:
+        name = halt.scope.exchange
+        if name is not None and name not in config.served:
+            yield f"the halt of {halt.scope.words} stops nobody, as there is no exchange {name}"
+    for name in config.exchanges.keys() & running.exchanges.keys():
+        if config.served[name].base_url != running.served[name].base_url:
+            what = "halts, Idempotency-Keys and what policies have counted"
+            fix = "give another exchange another name"
+            yield f"exchanges.{name}.base_url has changed: {what} go on under this name; {fix}"
 
 
 def _kept(table: str, new: BaseModel, running: BaseModel) -> BaseModel:
@@ -190,11 +205,17 @@ class Reloader:
     """Reloads one gateway. `load` returns the configuration as it is now; it may block."""
 
     def __init__(
-        self, services: Services, handler: Handler, listeners: Listeners, load: Callable[[], Config]
+        self,
+        services: Services,
+        handler: Handler,
+        listeners: Listeners,
+        server: BotServer,
+        load: Callable[[], Config],
     ) -> None:
         self._services = services
         self._handler = handler
         self._listeners = listeners
+        self._server = server
         self._load = load
         self._one_at_a_time = asyncio.Lock()
         self._files = SecretWatch(lambda: handler.router.generation.config, services.environ, services.system)
@@ -264,7 +285,7 @@ class Reloader:
         await self._listeners.serve(bound, addresses)
         self._files.note(seen)
         waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
-        return (*doubts, *waiting)
+        return (*doubts, *waiting, *goes_on_by_name(config, running, self._services.halting.halts))
 
     async def _recall(self, generation: Generation) -> None:
         """Start the limits of new keys from what the journal remembers."""
@@ -325,7 +346,7 @@ class Reloader:
             exchange.clock_keeper.gates = exchange.gates
             for scheduler in exchange.gates.schedulers:
                 scheduler.adopt(pacing_of(backend.config))
-        make_room(new.generation)
+        self._server.make_room(make_room(new.generation))
         old.retire()
         self._services.background.follow(self._services.work(new))
         for upstream in _upstreams(old) - _upstreams(new):
