@@ -116,7 +116,7 @@ async def test_a_redirect_leads_no_bot_to_another_exchange() -> None:
     async with two_exchanges() as two:
         order = request(b"POST", b"/perp" + ORDER, GRID, b"Idempotency-Key: k", body=b"{}")
         two.perp.otherwise = say(
-            reply(b"307 Temporary Redirect", b"moved", b"location : /spot" + ORDER, b"X-Own: 1")
+            reply(b"307 Temporary Redirect", b"moved", b"location:   /spot" + ORDER, b"X-Own: 1")
         )
         for _ in range(2):  # also from what is kept for the key
             replied = await two.ask(order)

@@ -15,6 +15,7 @@ from sealgate.orders.halts import Scope
 from sealgate.server.reload import ReloadError
 
 ORDER = request(b"POST", b"/v1/trade/order", GRID, body=b"{}")
+NAMED = request(b"POST", b"/spot/v1/trade/order", GRID, body=b"{}")
 
 
 class Settings:
@@ -67,10 +68,21 @@ async def test_a_reload_opens_moves_and_closes_it() -> None:
             assert (await before.ask(named)).status == 200
 
 
+async def test_two_exchanges_change_addresses_and_no_request_is_lost() -> None:
+    first, second = free_port(), free_port()
+    settings = Settings(spot=f"127.0.0.1:{first}", perp=f"127.0.0.1:{second}")
+    async with two_exchanges(load=settings, exchanges=settings.exchanges) as two:
+        assert (await two.ask(ORDER, first)).status == 200
+        settings.listen = {"spot": f"127.0.0.1:{second}", "perp": f"127.0.0.1:{first}"}
+        await two.gateway.reloader.reload("test")
+        for _ in range(3):
+            assert (await two.ask(ORDER, first)).status == 200
+        assert (len(two.spot.received), len(two.perp.received)) == (1, 3)
+
+
 async def test_an_address_that_is_taken_changes_nothing() -> None:
     settings = Settings()
     async with two_exchanges(load=settings, exchanges=settings.exchanges) as two:
-        router = two.gateway.handler.router
         other = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
         async with other:
             settings.listen = {"perp": f"127.0.0.1:{other.sockets[0].getsockname()[1]}"}
@@ -79,7 +91,7 @@ async def test_an_address_that_is_taken_changes_nothing() -> None:
             ):
                 async with asyncio.timeout(PATIENCE_S):
                     await two.gateway.reloader.reload("test")
-        assert two.gateway.handler.router is router
+            assert (await two.ask(NAMED)).status == 200
 
 
 async def test_what_goes_on_under_a_name_is_told() -> None:
@@ -101,7 +113,15 @@ async def test_what_goes_on_under_a_name_is_told() -> None:
         assert any(one.startswith("exchanges.spot.base_url has changed") for one in warnings)
 
 
-async def test_a_connection_to_an_exchange_that_is_gone_is_told_so() -> None:
+ONE_TABLE = {
+    "exchanges": lambda url: {"spot": {"base_url": url}},
+    "keys": {"main": {**KEY, "exchange": "spot"}},
+}
+NO_TABLE = {"exchanges": lambda _: {}, "base_url": lambda url: url, "keys": {"main": KEY}}
+
+
+@pytest.mark.parametrize("form", [ONE_TABLE, NO_TABLE], ids=["one table is left", "none is left"])
+async def test_a_connection_to_an_exchange_that_is_gone_reaches_no_other(form: dict[str, Any]) -> None:
     port = free_port()
     settings = Settings(perp=f"127.0.0.1:{port}")
     async with (
@@ -110,12 +130,11 @@ async def test_a_connection_to_an_exchange_that_is_gone_is_told_so() -> None:
     ):
         assert (await bot.ask(ORDER)).status == 200
         settings.tables = {
-            "exchanges": {"spot": {"base_url": settings.urls[0]}},
-            "keys": {"main": {**KEY, "exchange": "spot"}},
-            "bots": {"grid": {"token": "env:GRID", "key": "main"}},
+            name: table(settings.urls[0]) if callable(table) else table for name, table in form.items()
         }
+        settings.tables["bots"] = {"grid": {"token": "env:GRID", "key": "main"}}
         await two.gateway.reloader.reload("test")
         replied = await bot.ask(ORDER)
         assert (replied.status, replied.reason) == (404, "unknown_exchange")
-        assert replied.document()["exchanges"] == ["spot"]
-        assert two.spot.received == []
+        assert [one for one in two.spot.received if one.method == b"POST"] == []
+        assert (await two.ask(ORDER if form is NO_TABLE else NAMED)).status == 200

@@ -13,6 +13,7 @@ FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
 _WHOLE_SECONDS = frozenset({"s", "iso_s"})
 
+_SAME = Target("/", "/", None)  # what keys sign to be compared
 # Target, whole header lines, body.
 SignedRead = tuple[str, bytes, bytes]
 _SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY
@@ -72,6 +73,11 @@ class SigningKey:
     def dates_back(self) -> bool:
         """Whether a timestamp can limit to the millisecond how long a request is accepted."""
         return self.has_fence and self.sealer.scheme.timestamp not in _WHOLE_SECONDS
+
+    @property
+    def proof(self) -> SignedRead:
+        """What tells one key and secret from another: the secrets themselves are not in memory."""
+        return self.sign_read(0, b"", "GET", _SAME)
 
     def sign_read(self, timestamp_ms: int, nonce: bytes, method: str, target: Target) -> SignedRead:
         """Return a signed read as it is sent: the bot's part of it has no body."""

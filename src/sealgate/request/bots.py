@@ -3,9 +3,7 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
 from copy import copy
-from dataclasses import replace
 from typing import Any, Final, Self
 
 from sealgate.errors import Refusal
@@ -99,10 +97,10 @@ class BotServer:
         self.places = Places(min(max_connections, room), too_many)
         self.connections: set[ServerConnection] = set()
 
-    def beside(self, handle: Callable[[Incoming], Awaitable[bool]]) -> Self:
-        """Return one that hands requests to another function, with the same places and connections."""
+    def beside(self, service: Service) -> Self:
+        """Return one that serves something else, with the same places and connections."""
         other = copy(self)
-        other._service = replace(self._service, handle=handle)  # noqa: SLF001 - of this class
+        other._service = service  # noqa: SLF001 - of this class
         return other
 
     def make_room(self, room: int) -> None:

@@ -51,10 +51,10 @@ class Handler:
         self._report = report
         self._wrong_tokens = WrongTokens()
 
-    async def handle(self, request: Incoming, listener: str | None = None) -> bool:
+    async def handle(self, request: Incoming, own: str = "") -> bool:
         """Serve one request of a bot, and return whether its connection may stay.
 
-        `listener` is the exchange whose own address was reached, None at the common ones.
+        `own` is the exchange whose own address was reached, "" at the common ones.
         """
         bot = request.connection
         context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
@@ -62,7 +62,7 @@ class Handler:
         reply: Reply | None = None
         self._in_flight.begin(context)
         try:
-            reply = await self._answer(request, listener, context)
+            reply = await self._answer(request, own, context)
             if reply.remainder is None:
                 self._books.ended(context, reply)
             else:
@@ -88,21 +88,21 @@ class Handler:
         """How many requests are under way, those of bots that are gone included."""
         return len(self._in_flight)
 
-    def refuse_malformed(self, refusal: Refusal) -> bytes:
-        """Return the reply to input that could not be parsed, and report it."""
+    def refuse_malformed(self, refusal: Refusal, own: str = "") -> bytes:
+        """Return the reply to input that could not be parsed, and report it; `own` is as with `handle`."""
         context = RequestContext(self._system.request_id(), self._system.now(), "other")
-        context.exchange = self.router.exchange
+        context.exchange = own or self.router.common
         context.refusal = refusal
         reply = problem(refusal, context.request_id, self._system.wall())
         context.end(reply.status, self._system.now())
         self._report(context)
         return closing_bytes(reply, context.notes())
 
-    async def _answer(self, request: Incoming, listener: str | None, context: RequestContext) -> Reply:
+    async def _answer(self, request: Incoming, own: str, context: RequestContext) -> Reply:
         """Carry the request; turn any refusal or fault into a problem document."""
         delay_s = 0.0
         try:
-            pipeline, target = self.router.choose(request, listener, context)
+            pipeline, target = self.router.choose(request, own, context)
             return await pipeline.carry(request, target, context)
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head

@@ -1,4 +1,4 @@
-"""Chooses the exchange of a request: by its listener, else by the first segment of its path."""
+"""Chooses the exchange of a request: by the address that was reached, else by the path's first segment."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ def split_target(target: str) -> tuple[str, str]:
 class Router:
     """The pipelines of one generation, by the name of their exchange. `heads` are of admitted requests.
 
-    Without [exchanges] there is one, for every path.
+    Without [exchanges], the common addresses are those of the only exchange.
     """
 
     def __init__(
@@ -45,26 +45,17 @@ class Router:
         self.heads = heads
         self.halting = halting
         self._any = next(iter(pipelines.values()))
-        self._only = None if generation.config.exchanges else self._any
+        self.common = "" if generation.config.exchanges else self._any.backend.config.name
 
-    @property
-    def exchange(self) -> str:
-        """The name of the exchange that every request is for, "" with [exchanges]."""
-        return "" if self._only is None else self._only.backend.config.name
-
-    def choose(
-        self, request: Incoming, listener: str | None, context: RequestContext
-    ) -> tuple[Pipeline, str]:
+    def choose(self, request: Incoming, own: str, context: RequestContext) -> tuple[Pipeline, str]:
         """Return the pipeline of a request, and the target that its exchange gets.
 
-        `listener` is the exchange whose own address was reached, None at the common ones. Raises Refusal
+        `own` is the exchange whose own address was reached, "" at the common ones. Raises Refusal
         `unknown_exchange`, `ambiguous_target` for a name with nothing behind it, or what stops any request
         without a valid token.
         """
-        target = request.head.target
-        if self._only is not None:
-            return self._only, target
-        name, rest = (listener, target) if listener is not None else split_target(target)
+        target, own = request.head.target, own or self.common
+        name, rest = (own, target) if own else split_target(target)
         pipeline = self.pipelines.get(name)
         if pipeline is not None and rest:
             return pipeline, rest

@@ -36,8 +36,10 @@ class KeyMaker:
         self._stop = stop
         self._schedulers: dict[str, RateScheduler] = {}
         self._marks: dict[str, tuple[Stamps, Nonces]] = {}
+        self._live_keys: dict[tuple[str, str], LiveKey] = {}  # by exchange and alias
         for backend in former:
             for alias, live_key in backend.exchange.live_keys.items():
+                self._live_keys[backend.config.name, alias] = live_key
                 self._schedulers[subject(backend.config, alias)] = live_key.scheduler
                 self._marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
 
@@ -52,7 +54,13 @@ class KeyMaker:
         if place not in self._marks:
             self._marks[place] = Stamps(), Nonces(config.venue.signing.nonce, self.system.unique, place)
         stamps, nonces = self._marks[place]
-        breaker = KeyBreaker(config.name, key.alias, self._stop, self.system)
+        # What the exchange says of a key holds for the same key and secret at the same address.
+        former = self._live_keys.get((config.name, key.alias))
+        if former is not None and former.nonces is nonces and former.key.proof == key.proof:
+            breaker = former.breaker
+            breaker.hasten()
+        else:
+            breaker = KeyBreaker(config.name, key.alias, self._stop, self.system)
         serial = place if config.venue.signing.nonces_rise else ""
         return LiveKey(key, self._schedulers[counted], stamps, nonces, breaker, serial)
 

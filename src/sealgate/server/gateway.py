@@ -175,20 +175,20 @@ async def running_gateway(
         reporter = Reporter(readers)
         handler = Handler(router, services.in_flight, services.books, system, reporter.report)
         ends.push_async_callback(_close_upstreams, handler)
-        service = Service(
-            handler.handle,
-            handler.refuse_malformed,
-            config.listen.head_timeout,
-            memory=lambda: handler.router.heads,
-            identify=peer_of,
-            now=system.now,
-        )
-        server = BotServer(service, config.listen.max_connections, make_room(router.generation))
 
-        def server_of(exchange: str | None) -> BotServer:
-            return server if exchange is None else server.beside(partial(handler.handle, listener=exchange))
+        def service_at(own: str) -> Service:
+            return Service(
+                partial(handler.handle, own=own),
+                partial(handler.refuse_malformed, own=own),
+                config.listen.head_timeout,
+                memory=lambda: handler.router.heads,
+                identify=peer_of,
+                now=system.now,
+            )
 
-        listeners = Listeners(config.listen, server_of, system)
+        server = BotServer(service_at(""), config.listen.max_connections, make_room(router.generation))
+
+        listeners = Listeners(config.listen, lambda own: server.beside(service_at(own)), system)
         reloader = Reloader(services, handler, listeners, server, load or (lambda: config))
         ends.push_async_callback(services.background.stop)
         services.background.follow(services.work(router))

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,29 +26,18 @@ log = structlog.get_logger("sealgate.listeners")
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """Sockets that listen at an address, before anything is accepted. `wanted` may ask for any free port."""
+class Listener:
+    """Sockets that listen at an address; `start` begins to accept. `wanted` may ask for any free port."""
 
     wanted: Address
-    sockets: list[socket.socket]
+    sockets: Sequence[socket.socket]
+    start: Callable[[], Awaitable[None]]
+    close: Callable[[], None]
 
     @property
     def address(self) -> Address:
         """The real address."""
         return Address(*self.sockets[0].getsockname()[:2])
-
-    def close(self) -> None:
-        """Give the address back."""
-        for sock in self.sockets:
-            sock.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """An address where connections are accepted."""
-
-    bound: Bound
-    close: Callable[[], None]
 
 
 def exchange_addresses(config: Config) -> dict[str, Address]:
@@ -59,20 +48,19 @@ def exchange_addresses(config: Config) -> dict[str, Address]:
 class Listeners:
     """The open listeners: `tcp` and `unix` for all exchanges, and those of single exchanges.
 
-    `tcp` is the real address: the settings may ask for any free port. `server_of` returns what serves the
-    connections to an exchange's own address, or to the common ones for None.
+    `tcp` is the real address: the settings may ask for any free port. `server_at` returns what serves the
+    connections to an exchange's own address, or to the common ones for "".
     """
 
-    def __init__(
-        self, settings: Listen, server_of: Callable[[str | None], BotServer], system: System
-    ) -> None:
+    def __init__(self, settings: Listen, server_at: Callable[[str], BotServer], system: System) -> None:
         self.tcp: Address | None = None
         self.unix: Path | None = None
         self._settings = settings
-        self._server_of = server_of
+        self._server_at = server_at
         self._system = system
         self._tls: ServerTls | None = None
-        self._exchanges: dict[str, _Open] = {}
+        self._exchanges: dict[str, Listener] = {}
+        self._is_closed = False
         self._ends = contextlib.ExitStack()
 
     @property
@@ -84,7 +72,7 @@ class Listeners:
     @property
     def exchange_urls(self) -> dict[str, str]:
         """Where bots reach an exchange that has an address of its own."""
-        return {name: f"{self._scheme}://{one.bound.address}" for name, one in self._exchanges.items()}
+        return {name: f"{self._scheme}://{one.address}" for name, one in self._exchanges.items()}
 
     def urls_of(self, exchange: ExchangeConfig) -> tuple[str, ...]:
         """Return where bots reach an exchange, as text; its own address first."""
@@ -116,56 +104,89 @@ class Listeners:
                 ends.callback(unix.sock.close)
                 ends.callback(unix.remove)
                 loop = asyncio.get_running_loop()
-                ends.callback((await loop.create_unix_server(self._server_of(None), sock=unix.sock)).close)
+                ends.callback((await loop.create_unix_server(self._server_at(""), sock=unix.sock)).close)
                 self.unix = settings.unix
             # 2. TCP: the common address, and those of single exchanges.
             if settings.tls_cert is not None:
                 self._tls = ServerTls(settings)
             if settings.tcp is not None:
-                bound = Bound(settings.tcp, await bind(settings.tcp, "listen.tcp"))
-                ends.callback((await self._accept(bound, None)).close)
-                self.tcp = bound.address
+                listener = await self._listener(settings.tcp, await bind(settings.tcp, "listen.tcp"), "")
+                ends.callback(listener.close)
+                await listener.start()
+                self.tcp = listener.address
             await self.serve(await self.bind(exchanges), exchanges)
             self._ends = ends.pop_all()
 
-    async def bind(self, exchanges: Mapping[str, Address]) -> dict[str, Bound]:
-        """Listen at those addresses of exchanges that are new. Raises StartError; then at none of them."""
-        new: dict[str, Bound] = {}
+    async def bind(self, exchanges: Mapping[str, Address]) -> dict[str, Listener]:
+        """Listen at the addresses that are new to an exchange, but accept nothing yet.
+
+        One that another exchange gives up is taken over. Raises StartError; then nothing has changed.
+        """
+        new: dict[str, Listener] = {}
         try:
             for name, address in exchanges.items():
-                if name not in self._exchanges or self._exchanges[name].bound.wanted != address:
-                    new[name] = Bound(address, await bind(address, f"exchanges.{name}.listen"))
+                held = next((one for one in self._exchanges.values() if one.wanted == address), None)
+                if held is None:
+                    sockets = await bind(address, f"exchanges.{name}.listen")
+                elif held is self._exchanges.get(name):
+                    continue
+                else:
+                    sockets = [sock.dup() for sock in held.sockets]
+                new[name] = await self._listener(address, sockets, name)
         except BaseException:
-            for bound in new.values():
-                bound.close()
+            for listener in new.values():
+                listener.close()
             raise
         return new
 
-    async def serve(self, new: Mapping[str, Bound], exchanges: Mapping[str, Address]) -> None:
+    async def serve(self, new: Mapping[str, Listener], exchanges: Mapping[str, Address]) -> None:
         """Accept at the addresses that are new, and no longer at those that no exchange has any more."""
         for name in [name for name in self._exchanges if name in new or name not in exchanges]:
             self._exchanges.pop(name).close()
-        for name, bound in new.items():
-            self._exchanges[name] = await self._accept(bound, name)
+        for name, listener in new.items():
+            if self._is_closed:
+                listener.close()
+            else:
+                self._exchanges[name] = listener
+                await listener.start()
 
-    async def _accept(self, bound: Bound, exchange: str | None) -> _Open:
-        server = self._server_of(exchange)
+    async def _listener(self, address: Address, sockets: Sequence[socket.socket], own: str) -> Listener:
+        """Return what will accept on these sockets, for an exchange's own address, or a common one for ""."""
+        server, ends = self._server_at(own), contextlib.ExitStack()
+        for sock in sockets:
+            ends.callback(sock.close)
+        # 1. TLS accepts by itself.
         if self._tls is not None:
             over_tls = TlsListener(server, self._tls, self._settings.head_timeout, self._system)
-            for sock in bound.sockets:
-                over_tls.open(sock)
-            return _Open(bound, over_tls.close)
-        # Containers of one machine often share a network of their own, so this is not refused.
-        if not bound.wanted.is_loopback:
-            log.warning("bots_without_tls", address=str(bound.wanted), cause=OPEN_WIRE, fix=OPEN_WIRE_FIX)
+
+            async def open_tls() -> None:
+                ends.pop_all()  # closed by whoever accepts on them
+                ends.callback(over_tls.close)
+                for sock in sockets:
+                    over_tls.open(sock)
+
+            return Listener(address, sockets, open_tls, ends.close)
+        # 2. Without it, the loop does. Containers of one machine often share a network of their own, so an
+        #    address that others reach is not refused.
+        if not address.is_loopback:
+            log.warning("bots_without_tls", address=str(address), cause=OPEN_WIRE, fix=OPEN_WIRE_FIX)
         loop = asyncio.get_running_loop()
-        ends = contextlib.ExitStack()
-        for sock in bound.sockets:  # a name such as "localhost" may stand for two addresses
-            ends.callback((await loop.create_server(server, sock=sock, backlog=BACKLOG)).close)
-        return _Open(bound, ends.close)
+        accepting = []
+        for sock in sockets:  # a name such as "localhost" may stand for two addresses
+            accepting.append(
+                await loop.create_server(server, sock=sock, backlog=BACKLOG, start_serving=False)
+            )
+            ends.callback(accepting[-1].close)
+
+        async def start() -> None:
+            for one in accepting:
+                await one.start_serving()
+
+        return Listener(address, sockets, start, ends.close)
 
     def close(self) -> None:
-        """Stop accepting. Open connections stay."""
+        """Stop accepting, for good. Open connections stay."""
+        self._is_closed = True
         for one in self._exchanges.values():
             one.close()
         self._exchanges.clear()

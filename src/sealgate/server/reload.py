@@ -20,7 +20,6 @@ from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.exchange import LiveKey
 from sealgate.exchange.pool import Upstream
-from sealgate.http.target import Target
 from sealgate.keys.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.keys.key_records import find_record
 from sealgate.keys.parts import read_parts
@@ -38,7 +37,7 @@ from sealgate.request.router import Router
 from sealgate.request.rules import log_policies
 from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, subjects
-from sealgate.server.opening import Bound, Listeners, exchange_addresses
+from sealgate.server.opening import Listener, Listeners, exchange_addresses
 from sealgate.server.services import Services, build_generation, make_room
 from sealgate.venues.routes import Lane
 
@@ -47,7 +46,6 @@ _FREE = {
     "limits": frozenset({"known", "headers", "replay_429", "max_wait", "queue"}),
 }
 _FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
-_SAME = Target("/", "/", None)  # what old and new key sign to be compared
 _FIRST_SAMPLE_S = 5.0
 _MEANWHILE = "the old configuration stays in use"
 
@@ -189,8 +187,7 @@ def _objection(answer: Answer, what: str, refused: str) -> str | None:
 
 
 def _key_proof(live_key: LiveKey) -> Hashable:
-    """Return a fingerprint of key and secret to compare: the secrets are no longer in memory."""
-    return live_key.key.sign_read(0, b"", "GET", _SAME)
+    return live_key.key.proof
 
 
 def _session_proof(live_key: LiveKey) -> Hashable:
@@ -268,7 +265,7 @@ class Reloader:
             config, parts, self._services.system, self._services.in_flight, old.generation
         )
         new = self._services.router(generation)
-        addresses, bound = exchange_addresses(config), dict[str, Bound]()
+        addresses, bound = exchange_addresses(config), dict[str, Listener]()
         # 2. Try them; a fault leaves everything as it is.
         try:
             await self._recall(generation)

@@ -77,8 +77,8 @@ class Services:
         work = self.upkeep(router.generation)
         for name, pipeline in router.pipelines.items():
             # 1. Keys are tried and looked after.
-            for alias, live_key in pipeline.backend.exchange.live_keys.items():
-                work[live_key.breaker] = KeyCare(pipeline, (name, alias), self.untried, self.system).run
+            for alias in pipeline.backend.exchange.live_keys:
+                work[pipeline, alias] = KeyCare(pipeline, (name, alias), self.untried, self.system).run
             # 2. Prices are read, if a policy needs them and the venue's file names a read.
             prices = pipeline.backend.rules.prices
             if prices is not None and pipeline.backend.config.venue.price_reads:

@@ -105,7 +105,7 @@ def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> Non
         venue=only and venue_text(venues[only.name].venue),
         environment=only and (venues[only.name].environment or None),
         base_url=status.base_url,
-        bots=" ".join(gateway.listeners.urls),
+        bots=" ".join(only.urls if only else gateway.listeners.urls),
         admin=admin and f"http://{admin}",
         page=page,
     )
@@ -127,7 +127,7 @@ def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
     what = f"{len(served)} exchanges"
     if len(served) == 1:
         (one,) = served.values()
-        what, rows["bots"] = f"{one.title}, {one.base_url}", " ".join(gateway.listeners.urls)
+        what, rows["bots"] = f"{one.title}, {one.base_url}", " ".join(gateway.listeners.urls_of(one))
     else:
         for name, one in served.items():
             rows[name] = f"{' '.join(gateway.listeners.urls_of(one))}  ({one.title}, {one.base_url})"
