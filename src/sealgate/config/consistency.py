@@ -85,9 +85,9 @@ def _exchanges_have_keys(config: Config) -> Iterator[Problem]:
 
 
 def _exchanges_are_different(config: Config) -> Iterator[Problem]:
-    """Want one table for one exchange: it counts what both send together.
+    """Refuse two tables for one exchange, as it counts together what both send.
 
-    Two of its products, or two addresses of this machine to start from, are two.
+    Two of its products are two exchanges, and so are two local addresses from which it is reached.
     """
     earlier: list[ExchangeConfig] = []
     for exchange in config.served.values():

@@ -1,6 +1,6 @@
 """The tree: the whole configuration, and what holds for each of its exchanges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -54,7 +54,7 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExchangeConfig:
-    """One exchange of a configuration. `at` is where its settings stand: () where the file is about it alone.
+    """One exchange of a configuration. `at` is the path of its table, () in a file without [exchanges].
 
     `listen` is an address of its own, None for most. `keys` are those that are valid there.
     """
@@ -198,6 +198,13 @@ class Config(BaseSettings):
     def exchange_urls(self) -> str:
         """The addresses of all exchanges in one text, by which commands recognise a gateway."""
         return " ".join(str(exchange.base_url) for exchange in self.served.values())
+
+    def secret_references(self) -> Iterator[str]:
+        """Yield the reference of each secret, as it is written."""
+        for key in self.keys.values():
+            yield from filter(None, (key.secret, key.passphrase, key.session))
+        yield from filter(None, (bot.token for bot in self.bots.values()))
+        yield from filter(None, (exchange.upstream.proxy_password for exchange in self.served.values()))
 
     def with_tables(self, **tables: object) -> Self:
         """Return a copy with other tables."""

@@ -7,10 +7,10 @@ from sealgate.venues.routes import Permission
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bot:
-    """A client of the gateway, at one exchange. `weight` is its share.
+    """A client of the gateway, as it is at one exchange. `weight` is its share.
 
-    `keys` are the aliases of those of its keys that are valid there, the first is the default; it may have
-    none. `exchanges` are the names of those where it has one.
+    `keys` are the aliases of its keys that are valid at this exchange, the default first; there may be none.
+    `exchanges` are the names of all exchanges at which it has a key.
     """
 
     name: str

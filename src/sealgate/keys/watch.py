@@ -67,13 +67,8 @@ class SecretWatch:
 
 def secret_paths(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     """Return the files that hold a configuration's secrets."""
-    keys = [
-        reference for key in config.keys.values() for reference in (key.secret, key.passphrase, key.session)
-    ]
-    tokens = [bot.token for bot in config.bots.values()]
-    proxies = [exchange.upstream.proxy_password for exchange in config.served.values()]
-    for reference in (*keys, *tokens, *proxies):
-        scheme, _, text = (reference or "").partition(":")
+    for reference in config.secret_references():
+        scheme, _, text = reference.partition(":")
         if scheme == "file":
             yield text
         elif scheme == "systemd" and (folder := environ.get("CREDENTIALS_DIRECTORY")):

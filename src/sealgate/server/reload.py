@@ -296,7 +296,7 @@ class Reloader:
         The exchanges are tried beside each other: one that hangs does not hold up the reload for longer than
         it alone may take.
         """
-        # What the new generation brings, another clock, say, works already: signing takes it.
+        # New parts run beside the old ones from now on: a trial needs the new clock, for example.
         self._services.background.follow(
             {**self._services.work(old), **self._services.upkeep(new.generation)}
         )

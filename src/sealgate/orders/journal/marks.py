@@ -25,12 +25,10 @@ log = structlog.get_logger("sealgate.journal")
 
 def places(config: Config, environ: Mapping[str, str]) -> list[Path]:
     """Return the folders beside the journal's own that may have marks."""
-    references = [
-        *(one for key in config.keys.values() for one in (key.secret, key.passphrase, key.session)),
-        *(bot.token for bot in config.bots.values()),
-    ]
     folders = [
-        Path(one.removeprefix("file:")).parent for one in references if one and one.startswith("file:")
+        Path(one.removeprefix("file:")).parent
+        for one in config.secret_references()
+        if one.startswith("file:")
     ]
     return [*map(Path, filter(None, environ.get("STATE_DIRECTORY", "").split(":"))), *folders]
 
