@@ -113,6 +113,28 @@ def test_the_configurations_own_gateway_is_halted_resumed_and_reloaded(machine: 
         assert (ended.code, said in ended.out) == (0, True), ended
 
 
+def test_a_file_to_which_an_exchange_was_added_is_still_the_gateways(machine: Machine) -> None:
+    several = f"""\
+[listen]
+tcp = "127.0.0.1:{machine.port}"
+[admin]
+tcp = ""
+[exchanges.one]
+base_url = "{machine.base_url}"
+[exchanges.new]
+base_url = "http://127.0.0.1:9"
+[keys.main]
+api_key = "ak-public-1"
+secret = "env:EXCHANGE_SECRET"
+exchanges = ["one", "new"]
+"""
+    (machine.folder / "grown").mkdir()
+    (machine.folder / "grown" / "sealgate.toml").write_text(several)
+    assert machine.run("grown", "halt").code == 0
+    assert machine.is_halted()
+    assert machine.run("production", "resume").code == 0
+
+
 def test_a_socket_that_is_named_is_meant_whichever_gateway_is_there(machine: Machine) -> None:
     machine.configure("rehearsal", OTHER_URL, OTHER_PORT)
     for command in COMMANDS:

@@ -146,14 +146,14 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
             assert limit.n == pytest.approx(10 * 0.8 / 2)
             assert "this gateway's part" in limit.words
             page = Metrics(pair[1].gateway.status).snapshot()().decode()
-            assert 'sealgate_limit_sharing_degraded{key="main"} 1.0' in page
-            assert 'sealgate_limit_sharing_replicas{key="main"} 2.0' in page
+            assert 'sealgate_limit_sharing_degraded{exchange="service",key="main"} 1.0' in page
+            assert 'sealgate_limit_sharing_replicas{exchange="service",key="main"} 2.0' in page
             assert [(await station.ask(READ)).status for station in pair] == [200, 200]
             await redis.start()
             for station in pair:
                 await station.until(lambda: is_shared(station, 2))  # noqa: B023 - awaited in this turn of the loop
             page = Metrics(pair[1].gateway.status).snapshot()().decode()
-            assert 'sealgate_limit_sharing_degraded{key="main"} 0.0' in page
+            assert 'sealgate_limit_sharing_degraded{exchange="service",key="main"} 0.0' in page
     told = Counter(line["event"] for line in logs)
     assert told["limit_sharing_degraded"] >= 2  # each cause is told, of which a slow machine sees more
     assert told["limit_shared"] >= 4

@@ -31,6 +31,13 @@ def test_keys_with_one_session_are_told_by_its_value() -> None:
     assert Secret("tok-1") != "tok-1"
 
 
+def test_the_proof_of_a_key_tells_it_from_one_with_another_secret() -> None:
+    material = KeyMaterial("ak-1", bytearray(b"another secret"))
+    other = SigningKey("main", "ak-1", 5000, sealer_of(default_venue(), material, "https://x.example"))
+    assert key_at(None).proof == key_at(None, has_fence=False).proof
+    assert key_at(None).proof != other.proof
+
+
 def test_a_signed_read_is_shown_by_its_headers() -> None:
     raw, lines, body = key_at(None).sign_read(7, b"", "GET", parse_target("/v1/trade/x", "/v1/trade"))
     shown = headers_in((lines, raw, body, False))

@@ -12,7 +12,9 @@ from rig.hand_host import HandHost
 from sealgate.config import Config
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
+from sealgate.keys.key_health import BreakerState
 from sealgate.server.reload import Trial, TrialError
+from sealgate.venues.replies import Means
 
 URL = "http://127.0.0.1:9"
 ENVIRON = {"ONE": "secret one", "TWO": "secret two", "S1": "tok-1", "S2": "tok-2"}
@@ -106,6 +108,18 @@ async def test_what_speaks_against_a_key_is_an_error_with_its_fix(reply: Answer,
         f"keys.main: a signed read was answered {reply.status}: {cause};"
         " correct keys.main.api_key, its secret or [signing]"
     )
+
+
+async def test_a_key_that_may_less_than_the_one_before_it_is_an_error() -> None:
+    """Some exchanges answer so where they do not know a key at all."""
+    denied = answer(403, b'{"detail": "API key lacks read permission"}')
+    assert denied.verdict.means is Means.PERMISSION
+    async with trial(config_of(main=key(2)), denied, denied) as (one, _):
+        assert one._old is not None
+        assert await one.run() == ["keys.main: a signed read was answered 403"]
+        one._old.exchange.live_keys["main"].breaker.state = BreakerState(is_proven=True)
+        with pytest.raises(TrialError, match="this key may not do what the former one could; correct keys"):
+            await one.run()
 
 
 NOT_LISTED = (

@@ -1,4 +1,4 @@
-"""Environments, which are the test networks of exchanges: their grammar, and the files against ccxt."""
+"""Environments, which are the test networks of exchanges: the files against ccxt."""
 
 import json
 
@@ -6,59 +6,8 @@ import pytest
 
 from sealgate.config.venues import venue_names
 from sealgate.venues.environments import Environment
-from sealgate.venues.venue import VenueError, read_venue
 from venues.calls import GONE, VENUES
 from venues.through import named, printed_by
-
-LEAST = (
-    'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "{timestamp}"\nheaders = { SIGN = "{signature}" }\n'
-)
-
-
-def test_a_file_says_what_is_other_in_an_environment() -> None:
-    text = """[environments.test]
-base_url = "https://testnet.example.com"
-[environments.demo]
-headers = { x-demo = "1" }
-streams = { "ws.example.com" = "demo.example.com:8443", "ws.example.com:9443" = "demo.example.com" }
-"""
-    assert read_venue("mine.toml", LEAST + text).environments == {
-        "test": Environment("https://testnet.example.com"),
-        "demo": Environment(
-            headers={"x-demo": "1"},
-            streams={
-                "ws.example.com": "demo.example.com:8443",
-                "ws.example.com:9443": "demo.example.com",
-            },
-        ),
-    }
-    assert read_venue("mine.toml", LEAST).environments == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("[environments.Test]", "6: 'Test' is not a name such as test"),
-        ("[environments.test]", "6: test changes nothing: it may have base_url, headers, streams"),
-        ('[environments]\ntest = "x"', "7: test must be a table"),
-        ('[environments.test]\nbase = ""', "7: unknown key base; did you mean base_url?"),
-        (
-            '[environments.test]\nbase_url = "http://x.y"',
-            "7: base_url = 'http://x.y' is not an https address without a slash at its end",
-        ),
-        ('[environments.test]\nheaders = { "A B" = "1" }', "7: 'A B' is not a header name"),
-        ('[environments.test]\nheaders = { A = "a\\r\\nb" }', "7: A = 'a\\r\\nb' is not a value of a header"),
-        ('[environments.test]\nheaders = { A = "" }', "7: A = '' is not a value of a header"),
-        ('[environments.test]\nheaders = { sign = "1" }', "7: sign is a header of [signing], which sets it"),
-        ('[environments.test.streams]\n"wss://a.b" = "c.d"', "7: 'wss://a.b' is not a host such as"),
-        ('[environments.test.streams]\n"a.b" = "c.d/x"', "7: a.b = 'c.d/x' is not a host such as"),
-    ],
-)
-def test_a_broken_environment_is_refused_with_its_place(text: str, error: str) -> None:
-    with pytest.raises(VenueError) as raised:
-        read_venue("mine.toml", LEAST + text)
-    assert str(raised.value).startswith(f"mine.toml:{error}")
-
 
 # Remembered; and what ccxt refuses to trade on, though it knows the address.
 _NOT_IN_CCXT = {("bitmart-futures", "demo"), ("binanceusdm", "test"), ("binancecoinm", "test")}

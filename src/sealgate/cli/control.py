@@ -15,7 +15,7 @@ import click
 
 from sealgate.cli.frame import config_option, json_option
 from sealgate.machine.terminal import coloured, leave, leave_with_error, plain_cause, waiting_for
-from sealgate.observe.running import UnixConnection
+from sealgate.observe.running import UnixConnection, have_one_in_common
 from sealgate.orders.halts import Scope
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def _doubt(own: "OwnGateway", connection: UnixConnection) -> str:
         f"{name} is {here or 'off'} here, and {there.get(name, 'unknown') or 'off'} there"
         for name, here in own.identity.items()
         if there.get(name) != here
+        and not (name == "base_url" and have_one_in_common(here, found["base_url"]))
     ]
     if own.identity and not differences:
         return ""

@@ -27,7 +27,13 @@ from sealgate.machine.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.machine.loop import run
 from sealgate.machine.system import System
 from sealgate.machine.terminal import waiting_for
-from sealgate.observe.running import ask_running, by_socket, by_tcp, first_status
+from sealgate.observe.running import (
+    ask_running,
+    by_socket,
+    by_tcp,
+    first_status,
+    have_one_in_common,
+)
 from sealgate.server.memory import subject
 
 GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
@@ -101,7 +107,7 @@ def check(  # noqa: PLR0913 - the options of the command
     tell(wrong)
     # 2. This machine. A gateway here that serves another exchange is not this one, and in its way.
     running = ask_running(config, environ)
-    if running is not None and running["base_url"] != config.exchange_urls:
+    if running is not None and not have_one_in_common(config.exchange_urls, running["base_url"]):
         running = None
     known: dict[str, dict[str, local.Known]] = {one.name: {} for one in exchanges}
     learned: dict[str, Snapshot] = {}

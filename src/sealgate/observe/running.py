@@ -81,3 +81,11 @@ def status_of(connection: HTTPConnection, host_name: str) -> dict[str, Any] | No
         return None
     is_gateways = isinstance(document, dict) and {"not_ready", "keys", "base_url"} <= document.keys()
     return document if is_gateways else None
+
+
+def have_one_in_common(urls: str, others: str) -> bool:
+    """Return whether two gateways serve one exchange, at least: `Config.exchange_urls` of each.
+
+    A file to which an exchange was added, or from which one was taken, is still the file of that gateway.
+    """
+    return not set(urls.split()).isdisjoint(others.split())

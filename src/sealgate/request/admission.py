@@ -31,6 +31,7 @@ from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Version, trace, span, flags, and what later versions may add. All zeros are no id.
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_EXCHANGE = re.compile("[a-z0-9][a-z0-9_-]{0,31}", re.IGNORECASE)
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _LONGEST_NAME = 253  # characters; DNS has none that is longer
@@ -423,10 +424,14 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
     return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
 
 
-def unknown_exchange(bot: Bot) -> Refusal:
-    """Return the refusal of a request that names no exchange for which its bot has a key."""
-    names = " or ".join(f"/{name}/" for name in bot.exchanges)
-    detail = f"The path of a request of the bot {bot.name} begins with {names}."
+def unknown_exchange(bot: Bot, name: str = "") -> Refusal:
+    """Return the refusal of a request that names no exchange for which its bot has a key.
+
+    `name` is what stands in its place; it is repeated where it could be one.
+    """
+    names = " or ".join(f"/{one}/" for one in bot.exchanges)
+    sent = f", not with /{name}/" if _EXCHANGE.fullmatch(name) else ""
+    detail = f"The path of a request of the bot {bot.name} begins with {names}{sent}."
     return Refusal("unknown_exchange", detail, members={"exchanges": list(bot.exchanges)})
 
 
@@ -466,7 +471,8 @@ def _choose_key(bot: Bot, head: Head) -> str:
     if alias not in bot.keys:
         raise Refusal(
             "bot_forbidden",
-            f"X-Gateway-Key names none of the keys of the bot {bot.name} ({', '.join(bot.keys)}).",
+            f"X-Gateway-Key names none of the keys that the bot {bot.name} has here ({', '.join(bot.keys)}).",
+            advice="Name one of these, or leave the header out.",
         )
     return alias
 

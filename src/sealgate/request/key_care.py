@@ -22,6 +22,10 @@ from sealgate.venues.routes import Lane
 _LOOK_S = 1.0
 _FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
 _READ_AGAIN_S = 3600.0
+_DENIED = (
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+)  # it lacks a permission, or is unknown
 # What is logged, once an hour, of a key that is not good.
 _TROUBLES = {
     KeyState.INACTIVE: "key_inactive",
@@ -116,7 +120,8 @@ class KeyCare:
         if not is_mismatch(answer.verdict) and key_fault(answer.verdict) is None:
             is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
-            log.info(event, **self._where, cause=f"a signed read was answered {answer.status}")
+            write = log.warning if answer.status in _DENIED else log.info
+            write(event, **self._where, cause=f"a signed read was answered {answer.status}")
 
     async def _read_due(self) -> None:
         now = self._system.now()

@@ -62,7 +62,7 @@ class Router:
         # Names are told only to those who have a token.
         bot = self._any.identify(request, context)
         if name not in bot.exchanges:
-            raise unknown_exchange(bot)
+            raise unknown_exchange(bot, name)
         raise Refusal(
             "ambiguous_target",
             f"Only the name of an exchange is in the target; write /{name}/ before the path.",

@@ -39,6 +39,7 @@ from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, subjects
 from sealgate.server.opening import Listener, Listeners, exchange_addresses
 from sealgate.server.services import Services, build_generation, make_room
+from sealgate.venues.replies import Means
 from sealgate.venues.routes import Lane
 
 _FREE = {
@@ -151,6 +152,13 @@ class Trial:
         cause = key_fault(answer.verdict) or "the signature is refused"
         rest = ", its secret or [signing]" if is_scheme_open(venue) else " or its secret"
         fix = f"correct keys.{alias}.api_key{rest}"
+        # Some exchanges say the same of an unknown key and of a missing permission: the key that was in use
+        # tells which.
+        former = None if self._old is None else self._old.exchange.live_keys.get(alias)
+        was_taken = former is not None and former.breaker.state.is_proven
+        if was_taken and answer.verdict.means is Means.PERMISSION:
+            cause = "this key may not do what the former one could"
+            raise TrialError(f"keys.{alias}: a signed read was answered {answer.status}: {cause}; {fix}")
         return _objection(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
     async def _try_session(self, alias: str) -> str | None:
@@ -232,6 +240,7 @@ class Reloader:
         `asked_by` says in the log who wanted it.
         """
         async with self._one_at_a_time:
+            before = self._handler.router.pipelines.keys()
             try:
                 warnings = await self._renew()
             except (ConfigError, SecretError, TrialError, ReloadError, StartError, OSError) as error:
@@ -246,7 +255,9 @@ class Reloader:
                     "the reload failed inside the gateway; report it with the line in its log"
                 ) from None
             self.results["ok"] += 1
-            log.info("reloaded", asked_by=asked_by)
+            after = self._handler.router.pipelines.keys()
+            added, removed = " ".join(after - before), " ".join(before - after)
+            log.info("reloaded", asked_by=asked_by, added=added or None, removed=removed or None)
             for warning in warnings:
                 log.warning("reloaded_but", cause=warning)
             return warnings
