@@ -335,9 +335,7 @@ class Sealer:
         constants["host"] = authority.partition("/")[0].encode("ascii")
         constants["root"] = f"{authority}{prefix}".encode("ascii")
         self._constants = constants
-        self._plans = {
-            method: tuple(self._plan(constants, method, kind) for kind in _KINDS) for method in METHODS
-        }
+        self._plans: dict[str, tuple[_Plan, ...]] = {}  # by method, made at its first request
 
     def sign(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> Signed:
         """Sign one attempt. Raises UnsignableError if the scheme has no way to sign such a request."""
@@ -406,7 +404,11 @@ class Sealer:
         return self._mac(_FINGERPRINT).hex()[:8]
 
     def _plan_of(self, method: str, body: bytes) -> _Plan:
-        return self._plans[method][0 if not body else 2 if looks_like_json(body) else 1]
+        plans = self._plans.get(method)
+        if plans is None:
+            plans = tuple(self._plan(self._constants, method, kind) for kind in _KINDS)
+            self._plans[method] = plans
+        return plans[0 if not body else 2 if looks_like_json(body) else 1]
 
     def _prepared(self, plan: _Plan, stamp: tuple[int, bytes], target: Target, body: bytes) -> Values:
         """Return all values but the signature and what follows from it.
