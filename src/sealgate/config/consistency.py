@@ -41,7 +41,9 @@ def _environments_are_known(config: Config) -> Iterator[Problem]:
         if not name:
             continue
         if not venue.environments:
-            text = f"has no effect, as the file of the venue {venue.name} names none; leave it out"
+            is_common = bool(exchange.at) and config.environment == name
+            fix = f'write environment = "" below [exchanges.{exchange.name}]' if is_common else "leave it out"
+            text = f"has no effect, as the file of the venue {venue.name} names none; {fix}"
             yield Problem((*exchange.at, "environment"), text)
         elif there is None:
             kind = f"an environment of the venue {venue.name}"
