@@ -3,8 +3,7 @@
 import asyncio
 import socket
 import ssl
-from copy import copy
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from sealgate.errors import Refusal
 from sealgate.http.places import Guest, Places
@@ -97,10 +96,10 @@ class BotServer:
         self.places = Places(min(max_connections, room), too_many)
         self.connections: set[ServerConnection] = set()
 
-    def beside(self, service: Service) -> Self:
+    def beside(self, service: Service) -> "BotServer":
         """Return one that serves something else, with the same places and connections."""
-        other = copy(self)
-        other._service = service  # noqa: SLF001 - of this class
+        other = BotServer(service, self._max_connections, self.places.most)
+        other.places, other.connections = self.places, self.connections
         return other
 
     def make_room(self, room: int) -> None:
