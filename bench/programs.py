@@ -157,7 +157,7 @@ def _gateway_port(process: "subprocess.Popen[bytes]", log: Path, until: str) -> 
         lines = filter(_EVENT.fullmatch, log.read_text().splitlines(keepends=True))
         events = {line["event"]: line for line in map(json.loads, lines)}
         if {"listening", until} <= events.keys():
-            return int(events["listening"]["bots"].rpartition(":")[2])
+            return int(events["listening"]["bots"].rpartition(":")[2].partition("/")[0])
         time.sleep(0.002)
     raise SystemExit(log.read_text())
 
