@@ -148,8 +148,8 @@ LIKE_ANOTHER = {
         ),
         (f'{HEAD}["limits+"]\nknown = ["1"]', "mine.toml:4: '1' in known is not a limit such as 1200/60s"),
         (
-            f'{HEAD}["limits+"]\n[["limits+"."counters+"]]\nheader = "A"',
-            "mine.toml:4: a counter has most, or most_header where replies say it",
+            f'{HEAD}["limits+"]\n[["limits+"."counters+"]]\nheader = "A"\nwindow_s = 5',
+            "mine.toml:4: a counter has most, most_header where replies say it, or known of its window",
         ),
         (
             f'{HEAD}[routes]\n[["routes+"]]',

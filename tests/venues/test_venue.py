@@ -560,7 +560,7 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
         ),
         *below(
             LEAST + COUNTER,
-            ("", "5: a counter has most, or most_header where replies say it"),
+            ("", "5: a counter has most, most_header where replies say it, or known of its window"),
             ('most = 5\nmost_header = "Y"', "7: a counter has most, or most_header where replies say it"),
             ('most = 5\nresets = "in_s"', "8: resets needs resets_header"),
             ('most = 5\nresets_header = "Y"', "5: resets is missing"),

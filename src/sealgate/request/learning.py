@@ -34,7 +34,9 @@ class Learner:
     def __init__(self, backend: Backend) -> None:
         self._exchange = backend.exchange
         self._clock = backend.exchange.clock
-        self._counters = backend.config.venue.limits.counters
+        limits = backend.config.venue.limits
+        parts = {pool.name for pool in limits.pools if pool.lanes or pool.per}
+        self._counters = tuple(counter for counter in limits.counters if counter.pool not in parts)
 
     def learn(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float

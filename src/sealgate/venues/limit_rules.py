@@ -1,20 +1,33 @@
-"""How an exchange counts requests against its limits, as a venue's file says it."""
+"""How an exchange counts requests against its limits, as a venue's file says it: in pools.
+
+A pool is what an exchange counts together. A file that describes none has one of them, which every request
+passes.
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sealgate.venues.document import FIELD_NAME, Table
+from sealgate.machine.nearest import did_you_mean
+from sealgate.venues.document import FIELD_NAME, POINTER, Table
 from sealgate.venues.replies import MOMENTS, Scope
+from sealgate.venues.routes import METHODS, Lane, RouteRow
 
-_LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
+ALL = "all"  # the name of the pool of a file that describes none
+LIMITS_KEYS = ("scope", "counters", "known", "pools")
+_MEMBERS = ("lanes", "routes", "open", "per")
+_POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "counter", "counters")
+_COUNTER_KEYS = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets")
+_LIMIT = re.compile(r"([1-9]\d*(?:\.\d+)?)/([1-9]\d*(?:\.\d+)?)s", re.ASCII)
+_NAME = re.compile(r"[a-z][a-z0-9_\-]{0,47}")
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
     """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
 
-    `resets` is how `resets_header` is to be read, one of MOMENTS. With `per_route` it speaks of the path that
-    was asked alone, and not of the whole limit.
+    `pool` is the name of the pool that it speaks of. `resets` is how `resets_header` is to be read, one of
+    MOMENTS. With `per_route` it speaks of the path that was asked alone, and not of the whole limit.
     """
 
     header: str
@@ -25,46 +38,185 @@ class Counter:
     resets_header: str
     resets: str = ""
     per_route: bool = False
+    pool: str = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRule:
+    """What an exchange counts together: the requests that meet all of its conditions.
+
+    These are `lanes`, `routes`, `is_open` and `is_signed`; one that is empty or False is none. `routes` are
+    pairs of a method and a template. With `per` each route, or value of a parameter, is counted by itself.
+    """
+
+    name: str
+    scope: Scope
+    lanes: frozenset[Lane] = frozenset()
+    routes: frozenset[tuple[str, str]] = frozenset()
+    is_open: bool = False  # only requests that need no key
+    is_signed: bool = False  # only requests that need one
+    per: str = ""  # "route": one for each method and template
+    per_parameter: str = ""  # a JSON pointer into the parameters or the body: one for each value
+    counts: str = "cost"  # cost | requests: each request is 1
+    known: tuple[str, ...] = ()  # "100/10s": believed until refuted
+
+    @property
+    def has_all(self) -> bool:
+        """Whether every request passes it, and all of them are counted together."""
+        conditions = (self.lanes, self.routes, self.is_open, self.is_signed, self.per, self.per_parameter)
+        return not any(conditions)
 
 
 @dataclass(frozen=True, slots=True)
 class LimitRules:
-    """How a venue counts, what it says of that, and what it has published ("6000/60s")."""
+    """How a venue counts, what it says of that, and what it has published ("6000/60s").
+
+    `pools` is never empty. `known` are the limits of the pool that every request of `scope` passes.
+    """
 
     scope: Scope
     counters: tuple[Counter, ...]
     known: tuple[str, ...]
+    pools: tuple[PoolRule, ...]
 
 
-def read_limits(table: Table) -> LimitRules:
-    """Read `[limits]`."""
-    for known in table.texts("known"):
-        if not _LIMIT.fullmatch(known):
-            raise table.error("known", f"{known!r} in known is not a limit such as 1200/60s")
-    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets", "per_route")
-    rows = table.tables("counters", keys)
+def published(text: str) -> tuple[float, float]:
+    """Return how many requests a limit such as "1200/60s" grants, and in how many seconds."""
+    requests, _, window = text.partition("/")
+    return float(requests), float(window.removesuffix("s"))
+
+
+def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRules:
+    """Read `[limits]`, whose pools name the routes of `rows`. Raises VenueError."""
+    scope = Scope(table.text("scope", Scope.KEY, list(Scope)))
+    if not (pool_tables := table.tables("pools", _POOL_KEYS)):
+        known = _known(table)
+        counters = [
+            _counter(row, ALL, known) for row in table.tables("counters", (*_COUNTER_KEYS, "per_route"))
+        ]
+        return LimitRules(scope, tuple(counters), known, (PoolRule(ALL, scope, known=known),))
+    for key in ("known", "counters"):
+        if key in table.data:
+            raise table.error(key, f"{key} is a pool's where there are pools: write it in [[limits.pools]]")
+    pairs = frozenset(
+        (method, row.template) for row in rows for method in (METHODS if row.method == "*" else (row.method,))
+    )
+    read: dict[str, tuple[PoolRule, list[Counter]]] = {}
+    of_file: dict[str, set[str]] = {}  # a file's pool takes the place of that of the file that it is like
+    for row in pool_tables:
+        pool = _pool(row, scope, pairs, prefix)
+        own = of_file.setdefault(row.file, set())
+        if pool.name in own:
+            raise row.error("name", f"{pool.name!r} is the name of a pool before it; choose another one")
+        own.add(pool.name)
+        if pool.name not in read:
+            read[pool.name] = pool, _counters(row, pool)
+    pools = tuple(pool for pool, _ in read.values())
     return LimitRules(
-        Scope(table.text("scope", Scope.KEY, list(Scope))), tuple(map(_counter, rows)), table.texts("known")
+        scope,
+        tuple(counter for _, counters in read.values() for counter in counters),
+        next((pool.known for pool in pools if pool.has_all and pool.scope is scope), ()),
+        pools,
     )
 
 
-def _counter(row: Table) -> Counter:
+def _pool(row: Table, scope: Scope, pairs: frozenset[tuple[str, str]], prefix: str) -> PoolRule:
+    is_per_parameter = isinstance(row.data.get("per"), dict)
+    is_open = row.flag("open")
+    return PoolRule(
+        name=row.checked("name", _NAME, "a name such as orders"),
+        scope=Scope(row.text("scope", scope, list(Scope))),
+        lanes=frozenset(_lanes(row)),
+        routes=_routes(row, pairs, prefix),
+        is_open=is_open,
+        is_signed="open" in row.data and not is_open,
+        per="" if is_per_parameter else row.text("per", "", ("", "route")),
+        per_parameter=_parameter(row) if is_per_parameter else "",
+        counts=row.text("counts", "cost", ("cost", "requests")),
+        known=_known(row),
+    )
+
+
+def _parameter(row: Table) -> str:
+    """Read `per = { parameter = "/pair" }`."""
+    table = row.table("per", ("parameter",))
+    return table.checked("parameter", POINTER, "a JSON pointer such as /symbol")
+
+
+def _lanes(row: Table) -> Iterable[Lane]:
+    for lane in row.texts("lanes"):
+        if lane not in list(Lane):
+            raise row.error("lanes", f"{lane!r} in lanes is unknown; {did_you_mean(lane, Lane)}")
+        yield Lane(lane)
+
+
+def _routes(row: Table, pairs: frozenset[tuple[str, str]], prefix: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs that `routes` means: those of one template, or, with `/**` at its end, of a tree.
+
+    Raises VenueError where `[[routes]]` has no such row.
+    """
+    found: set[tuple[str, str]] = set()
+    for route in row.texts("routes"):
+        method, _, path = route.partition(" ")
+        template = path[len(prefix) :] if path.startswith(f"{prefix}/") else ""
+        meant = {
+            pair
+            for pair in pairs
+            if method in ("*", pair[0])
+            and (pair[1] == template or (template.endswith("/**") and pair[1].startswith(template[:-2])))
+        }
+        if not meant:
+            names = sorted(f"{one} {prefix}{other}" for one, other in pairs)
+            near = did_you_mean(route, names)
+            raise row.error("routes", f"{route!r} in routes is no route of [[routes]]; {near}")
+        found |= meant
+    # RFC 9110 section 9.3.2: HEAD is GET without the content, and is routed as one.
+    return frozenset(found | {("HEAD", template) for method, template in found if method == "GET"})
+
+
+def _known(table: Table) -> tuple[str, ...]:
+    for known in table.texts("known"):
+        if not _LIMIT.fullmatch(known):
+            raise table.error("known", f"{known!r} in known is not a limit such as 1200/60s")
+    return table.texts("known")
+
+
+def _counters(row: Table, pool: PoolRule) -> list[Counter]:
+    """Read `counter`, or `counters`, of a pool."""
+    if "counter" in row.data and "counters" in row.data:
+        raise row.error("counter", "a pool has counter, or counters where there are several")
+    one = [row.table("counter", _COUNTER_KEYS)] if "counter" in row.data else []
+    return [_counter(table, pool.name, pool.known) for table in one or row.tables("counters", _COUNTER_KEYS)]
+
+
+def _counter(row: Table, pool: str, known: Iterable[str]) -> Counter:
     most_header = row.checked("most_header", FIELD_NAME, "the name of a header", "")
     resets_header = row.checked("resets_header", FIELD_NAME, "the name of a header", "")
     counts = row.text("counts", "used", ("used", "left"))
+    window_s = row.number("window_s", 1.0)
     if most_header and "most" in row.data:
         raise row.error("most", "a counter has most, or most_header where replies say it")
-    if counts == "used" and not most_header and "most" not in row.data:
-        raise row.error(None, "a counter has most, or most_header where replies say it")
+    if "most" in row.data:
+        most = row.number("most", 1.0)
+    else:
+        most = 0.0 if most_header or counts == "left" else _most(known, window_s)
+    if counts == "used" and not most_header and not most:
+        raise row.error(None, "a counter has most, most_header where replies say it, or known of its window")
     if "resets" in row.data and not resets_header:
         raise row.error("resets", "resets needs resets_header")
     return Counter(
         header=row.checked("header", FIELD_NAME, "the name of a header"),
         counts=counts,
-        window_s=row.number("window_s", 1.0),
-        most=row.number("most", 1.0) if "most" in row.data else 0.0,
+        window_s=window_s,
+        most=most,
         most_header=most_header,
         resets_header=resets_header,
         resets=row.text("resets", choices=MOMENTS) if resets_header else "",
         per_route=row.flag("per_route"),
+        pool=pool,
     )
+
+
+def _most(known: Iterable[str], window_s: float) -> float:
+    """Return what the first published limit of a window grants, 0 without one."""
+    return next((n for n, window in map(published, known) if window == window_s), 0.0)

@@ -46,7 +46,7 @@ _SENTENCE_END = re.compile(r'<[^<>]*>|[\n"]|(?<=[.!])\s')
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _TESTS = ("is", "not", "begins", "contains")
 _HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
-_WAITS = ("wait_s", "wait", "scope")
+_WAITS = ("wait_s", "wait", "scope", "pool")
 REPLY_KEYS = ("status", "body", "at", *_TESTS, "finds", *_WAITS, "means", "or", "kind", "whose", "advice")
 _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -131,13 +131,15 @@ class WaitRule:
 
     `header` (in lower case, "" for none) states the end as `moment` says, one of MOMENTS. `documented_s` is
     the wait that the exchange's documents ask for; it counts if the reply states none. `scope` is what is
-    refused with the request, None for whatever the limit counts together.
+    refused with the request, None for whatever the limit counts together. `pool` is the one that refused, ""
+    for every pool that the request passed.
     """
 
     header: str = ""
     moment: str = ""
     documented_s: float | None = None
     scope: Scope | None = None
+    pool: str = ""
 
 
 NO_WAIT_RULE = WaitRule()
@@ -235,12 +237,12 @@ class Rule:
         return low.startswith(self.begins) or any(word in low for word in self.contains)
 
 
-def read_rules(tables: Iterable[Table]) -> tuple[Rule, ...]:
-    """Read `[[replies]]`. Raises VenueError."""
+def read_rules(tables: Iterable[Table], pools: Sequence[str]) -> tuple[Rule, ...]:
+    """Read `[[replies]]`, whose rules may name one of `pools`. Raises VenueError."""
     rules: list[Rule] = []
     of_file: dict[str, list[Rule]] = {}  # a file may well decide otherwise than the one that it is like
     for table in tables:
-        rule = _rule(table)
+        rule = _rule(table, pools)
         own = of_file.setdefault(table.file, [])
         _check_reached(rule, own, table)
         own.append(rule)
@@ -264,7 +266,7 @@ def _check_reached(rule: Rule, earlier: list[Rule], table: Table) -> None:
             )
 
 
-def _rule(table: Table) -> Rule:
+def _rule(table: Table, pools: Sequence[str]) -> Rule:
     is_html = table.text("body", "", ("", "html")) == "html"
     at = table.checked("at", POINTER, "a JSON pointer such as /code", "")
     exact, others = table.texts("is"), table.texts("not")
@@ -305,7 +307,7 @@ def _rule(table: Table) -> Rule:
             whose,
             advice,
             topic=kind if table.is_built_in else means,
-            wait=_wait_rule(table, means),
+            wait=_wait_rule(table, means, pools),
             others=also,
         ),
         is_html,
@@ -323,7 +325,7 @@ def _one_of(*meanings: Means) -> str:
     return f"One of: {'; '.join(map(_OPEN.__getitem__, meanings))}. `sealgate check` excludes what it can."
 
 
-def _wait_rule(table: Table, means: Means) -> WaitRule:
+def _wait_rule(table: Table, means: Means, pools: Sequence[str]) -> WaitRule:
     for key in _WAITS:
         if key in table.data and means not in (Means.LIMITED, Means.BANNED, Means.FIREWALL):
             raise table.error(key, f"{key} needs means = 'limited', 'banned' or 'firewall'")
@@ -332,7 +334,14 @@ def _wait_rule(table: Table, means: Means) -> WaitRule:
     header, moment = (found[1].lower(), found[2]) if found else ("", "")
     documented_s = table.number("wait_s", 1.0) if "wait_s" in table.data else None
     scope = Scope(table.text("scope", choices=list(Scope))) if "scope" in table.data else None
-    return WaitRule(header, moment, documented_s, scope)
+    # A file that starts from another may have other pools: what the rules of that say of them is then open.
+    is_gone = table.file != table.document.file and table.data.get("pool") not in pools
+    pool = table.text("pool", choices=pools) if "pool" in table.data and not is_gone else ""
+    if pool and means is Means.FIREWALL:
+        raise table.error("pool", "pool needs means = 'limited' or 'banned': a firewall refuses no pool")
+    if pool and scope is not None:
+        raise table.error("scope", "a rule has pool, whose scope [[limits.pools]] says, or scope")
+    return WaitRule(header, moment, documented_s, scope, pool)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from sealgate.venues.document import POINTER, Table, VenueError
 from sealgate.venues.environments import Environment, read_environments
 from sealgate.venues.like import Find, find_none, read_document
-from sealgate.venues.limit_rules import LimitRules, read_limits
+from sealgate.venues.limit_rules import LIMITS_KEYS, LimitRules, read_limits
 from sealgate.venues.order_terms import OrderShape, Path, PriceShape, Rows, steps
 from sealgate.venues.replies import REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
@@ -211,6 +211,7 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
     routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
     if not signing.signs_method:
         routes = tuple(_with_strict_gets(routes))
+    limits = read_limits(whole.table("limits", LIMITS_KEYS), routes, prefix)
     return Venue(
         file=file,
         name=name,
@@ -225,13 +226,13 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
         signing=signing,
         clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
         clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
-        limits=read_limits(whole.table("limits", ("scope", "counters", "known"))),
+        limits=limits,
         signed_read=reads.checked("signed", _READ, "a path such as /v1/time", ""),
         key_list=reads.checked("keys", _PATH, "a path such as /v1/time", ""),
         price_reads=_price_reads(reads, routes, prefix),
         routes=routes,
         replies=Judge(
-            read_rules(whole.tables("replies", REPLY_KEYS)),
+            read_rules(whole.tables("replies", REPLY_KEYS), [pool.name for pool in limits.pools]),
             _pointers(whole, "words"),
             _pointers(whole, "order_ids"),
         ),
