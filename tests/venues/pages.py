@@ -214,10 +214,12 @@ def _fields(alternative: Mapping[tuple[str, ...], "re.Pattern[str]"]) -> str:
 
 def _permissions_of(venue: Venue) -> str:
     table = RouteTable(venue.routes)
+    trees = RouteTable(row for row in venue.routes if row.template.endswith("**"))
+    rows = [row for row in own_routes(venue) if row.template.endswith("**") or _says_more(row, table, trees)]
     parts = []
     for title, is_so in _BY_WHAT.items():
         by_method: dict[str, list[str]] = {}
-        for row in own_routes(venue):
+        for row in rows:
             methods = METHODS if row.method == "*" else (row.method,)
             if all(is_so(method, table.find(method, row.template)) for method in methods):
                 by_method.setdefault(row.method, []).append(f"{venue.prefix}{row.template}")
@@ -227,6 +229,15 @@ def _permissions_of(venue: Venue) -> str:
     also = f"The same holds at {_named(alike)}.\n\n" if alike else ""
     also += f"Besides what [{venue.like}](#{venue.like}) has:\n\n" if venue.like else ""
     return f"### {venue.name}\n\n{also}{''.join(parts)}" if parts else ""
+
+
+def _says_more(row: RouteRow, table: RouteTable, trees: RouteTable) -> bool:
+    """Ask whether a call needs `keys`, or something else than its method, its words and its tree say."""
+    method = "PUT" if row.method == "*" else row.method
+    path = re.sub(r"\{\w*\}", "x1", row.template)
+    found, without = table.find(method, path), trees.find(method, path)
+    needs_keys = found.needs is Permission.KEYS
+    return needs_keys or (found.needs, found.is_cancel) != (without.needs, without.is_cancel)
 
 
 def _calls(by_method: dict[str, list[str]]) -> str:

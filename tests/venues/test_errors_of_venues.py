@@ -8,7 +8,7 @@ import pytest
 
 from sealgate.venues.replies import Means
 from sealgate.venues.venue import Scope
-from venues.through import named, printed_by
+from venues.through import named, printed_by, table_of
 
 NAMED = (
     *("binance", "bybit", "okx", "kucoin", "bitget", "gate", "kraken", "coinbase", "mexc", "htx", "deribit"),
@@ -379,7 +379,7 @@ def test_a_ban_says_until_when() -> None:
 
 
 _WAITS: list[tuple[str, int, object, float | str, str]] = [
-    ("kraken", 200, {"error": ["EGeneral:Temporary lockout"]}, 900.0, ""),
+    ("kraken", 200, {"error": ["EGeneral:Temporary lockout"]}, 900.0, "account"),
     ("kraken", 200, {"error": ["EService: Throttled: 1790000000"]}, "1790000000", ""),
     ("kraken", 200, {"error": ["EService:Throttled: [1790000000]"]}, "1790000000", ""),
     ("bybit", 403, "403, access too frequent", 600.0, "address"),
@@ -419,8 +419,7 @@ def test_a_venue_with_rules_says_how_it_counts_and_what_a_check_may_read(name: s
 
 
 def test_orders_that_are_sent_by_get_are_no_reads() -> None:
-    rows = {row.template: row for row in named("deribit").routes if row.method == "GET"}
-    subtree = rows["/**"]
-    assert subtree.needs is not None
-    assert subtree.needs.value == "trade"
-    assert not {"/api/v2/private/buy", "/api/v2/private/sell", "/api/v2/private/edit"} & set(rows)
+    table = table_of("deribit")
+    for path in ("buy", "sell", "edit", "edit_by_label", "close_position", "anything_else"):
+        route = table.find("GET", f"/api/v2/private/{path}")
+        assert (route.needs.value, route.lane.value, route.is_read) == ("trade", "order", False)

@@ -113,6 +113,21 @@ def test_routes_of_a_pool_are_those_of_the_file(route: str, found: set[tuple[str
     assert pool.routes == found
 
 
+def test_a_pool_outside_others_has_what_their_routes_do_not_name() -> None:
+    others = '[[limits.pools]]\nname = "rest"\noutside = ["a", "b"]\n'
+    b = '[[limits.pools]]\nname = "b"\nroutes = "GET /v1/wallet/**"\n'
+    rest, a, b_read = limits_of(f'{others}{POOL}routes = "POST /v1/order"\n{b}{ROUTES}').pools
+    assert rest.outside == a.routes | b_read.routes
+    assert not rest.has_all
+    taken = [("POST", "/order"), ("HEAD", "/wallet/coins"), ("POST", "/stream"), ("POST", "other")]
+    assert [[one.takes(*asked) for one in (rest, a, b_read)] for asked in taken] == [
+        [False, True, False],
+        [False, False, True],
+        [True, False, False],
+        [True, False, False],
+    ]
+
+
 @pytest.mark.parametrize(
     ("counter", "most"),
     [
@@ -188,6 +203,10 @@ def test_a_rule_of_the_file_itself_names_a_pool_that_there_is() -> None:
         ),
         (f'{POOL}routes = ["POST /order"]{ROUTES}', "8: 'POST /order' in routes is no route of [[routes]]; "),
         (f'{POOL}routes = ["* /v1/order/**"]{ROUTES}', "8: '* /v1/order/**' in routes is no route of "),
+        (
+            f'{POOL}routes = "POST /v1/order"\n[[limits.pools]]\nname = "b"\noutside = "b"{ROUTES}',
+            "11: 'b' in outside is no pool with routes; it may be a",
+        ),
         (POOL + "counter = { header = 'X' }\ncounters = []", "8: a pool has counter, or counters where "),
         (POOL + "counter = { header = 'X' }", "8: a counter has most, most_header where replies say it, or "),
         (

@@ -5,7 +5,7 @@ passes.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sealgate.machine.nearest import did_you_mean
@@ -15,7 +15,7 @@ from sealgate.venues.routes import METHODS, Lane, RouteRow
 
 ALL = "all"  # the name of the pool of a file that describes none
 LIMITS_KEYS = ("scope", "counters", "known", "pools")
-_MEMBERS = ("lanes", "routes", "open", "per")
+_MEMBERS = ("lanes", "routes", "outside", "open", "per")
 _POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "counter", "counters")
 _COUNTER_KEYS = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets")
 _LIMIT = re.compile(r"([1-9]\d*(?:\.\d+)?)/([1-9]\d*(?:\.\d+)?)s", re.ASCII)
@@ -45,14 +45,16 @@ class Counter:
 class PoolRule:
     """What an exchange counts together: the requests that meet all of its conditions.
 
-    These are `lanes`, `routes`, `is_open` and `is_signed`; one that is empty or False is none. `routes` are
-    pairs of a method and a template. With `per` each route, or value of a parameter, is counted by itself.
+    These are `lanes`, `routes`, `outside`, `is_open` and `is_signed`; one that is empty or False is none.
+    `routes` are pairs of a method and a template, and so are those of other pools, `outside` of which its
+    requests are. With `per` each route, or value of a parameter, is counted by itself.
     """
 
     name: str
     scope: Scope
     lanes: frozenset[Lane] = frozenset()
     routes: frozenset[tuple[str, str]] = frozenset()
+    outside: frozenset[tuple[str, str]] = frozenset()
     is_open: bool = False  # only requests that need no key
     is_signed: bool = False  # only requests that need one
     per: str = ""  # "route": one for each method and template
@@ -63,8 +65,13 @@ class PoolRule:
     @property
     def has_all(self) -> bool:
         """Whether every request passes it, and all of them are counted together."""
-        conditions = (self.lanes, self.routes, self.is_open, self.is_signed, self.per, self.per_parameter)
-        return not any(conditions)
+        members = (self.lanes, self.routes, self.outside, self.is_open, self.is_signed)
+        return not any((*members, self.per, self.per_parameter))
+
+    def takes(self, method: str, template: str) -> bool:
+        """Ask whether requests of a route may be its members, as far as `routes` and `outside` go."""
+        asked = method, template
+        return (not self.routes or asked in self.routes) and asked not in self.outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +110,9 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
     )
     read: dict[str, tuple[PoolRule, list[Counter]]] = {}
     of_file: dict[str, set[str]] = {}  # a file's pool takes the place of that of the file that it is like
+    routes = {str(row.data.get("name")): _routes(row, pairs, prefix) for row in reversed(pool_tables)}
     for row in pool_tables:
-        pool = _pool(row, scope, pairs, prefix)
+        pool = _pool(row, scope, routes)
         own = of_file.setdefault(row.file, set())
         if pool.name in own:
             raise row.error("name", f"{pool.name!r} is the name of a pool before it; choose another one")
@@ -120,14 +128,16 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
     )
 
 
-def _pool(row: Table, scope: Scope, pairs: frozenset[tuple[str, str]], prefix: str) -> PoolRule:
+def _pool(row: Table, scope: Scope, routes: Mapping[str, frozenset[tuple[str, str]]]) -> PoolRule:
+    name = row.checked("name", _NAME, "a name such as orders")
     is_per_parameter = isinstance(row.data.get("per"), dict)
     is_open = row.flag("open")
     return PoolRule(
-        name=row.checked("name", _NAME, "a name such as orders"),
+        name=name,
         scope=Scope(row.text("scope", scope, list(Scope))),
         lanes=frozenset(_lanes(row)),
-        routes=_routes(row, pairs, prefix),
+        routes=routes[name],
+        outside=_outside(row, routes),
         is_open=is_open,
         is_signed="open" in row.data and not is_open,
         per="" if is_per_parameter else row.text("per", "", ("", "route")),
@@ -135,6 +145,17 @@ def _pool(row: Table, scope: Scope, pairs: frozenset[tuple[str, str]], prefix: s
         counts=row.text("counts", "cost", ("cost", "requests")),
         known=_known(row),
     )
+
+
+def _outside(row: Table, routes: Mapping[str, frozenset[tuple[str, str]]]) -> frozenset[tuple[str, str]]:
+    """Return the routes of the pools that `outside` names."""
+    names = sorted(name for name, found in routes.items() if found)
+    for name in row.texts("outside"):
+        if name not in names:
+            raise row.error(
+                "outside", f"{name!r} in outside is no pool with routes; it may be {', '.join(names)}"
+            )
+    return frozenset().union(*(routes[name] for name in row.texts("outside")))
 
 
 def _parameter(row: Table) -> str:

@@ -1,0 +1,228 @@
+"""Which pools a request passes at each venue, and what its documented refusals close, and for how long."""
+
+import json
+from typing import NamedTuple
+
+import pytest
+
+from sealgate.venues.routes import Auth
+from sealgate.venues.venue import Venue
+from venues.through import FILES, Call, named, table_of, venue_of
+
+
+def pools_of(name: str, method: str, path: str) -> list[str]:
+    """Return the names of the pools that a request passes, as docs/venues.md has it."""
+    venue = named(name)
+    route = table_of(name).find(method, path.removeprefix(venue.prefix))
+    is_open = route.auth is Auth.OPEN
+    return [
+        pool.name
+        for pool in venue.limits.pools
+        if pool.takes(method, route.template)
+        and (not pool.lanes or route.lane in pool.lanes)
+        and (is_open or not pool.is_open)
+        and not (is_open and pool.is_signed)
+    ]
+
+
+# What an order, a cancel, a private and a public read pass.
+_PASSED: dict[str, dict[str, str]] = {
+    "kraken": {
+        "POST /0/private/AddOrder": "engine concurrency",
+        "POST /0/private/AmendOrder": "engine concurrency",
+        "POST /0/private/CancelOrder": "concurrency",
+        "POST /0/private/CancelAll": "concurrency",
+        "POST /0/private/Balance": "counter concurrency",
+        "POST /0/private/Withdraw": "counter concurrency",
+        "GET /0/public/Depth": "public",
+    },
+    "krakenfutures": {
+        "POST /derivatives/api/v3/sendorder": "derivatives",
+        "POST /derivatives/api/v3/cancelorder": "derivatives",
+        "GET /derivatives/api/v3/openpositions": "derivatives",
+        "GET /derivatives/api/v3/tickers": "public",
+    },
+    "gate": {
+        "POST /api/v4/spot/orders": "spot-orders",
+        "PATCH /api/v4/spot/orders/12": "spot-orders",
+        "DELETE /api/v4/spot/orders/12": "spot-cancels",
+        "POST /api/v4/spot/cancel_batch_orders": "spot-cancels",
+        "POST /api/v4/futures/usdt/orders": "futures-orders",
+        "PUT /api/v4/futures/usdt/orders/12": "futures-orders",
+        "DELETE /api/v4/futures/btc/orders/12": "futures-cancels",
+        "POST /api/v4/options/orders": "options-orders",
+        "DELETE /api/v4/delivery/usdt/orders/12": "delivery-cancels",
+        "GET /api/v4/spot/accounts": "others",
+        "POST /api/v4/spot/price_orders": "others",
+        "GET /api/v4/wallet/total_balance": "wallet",
+        "POST /api/v4/withdrawals": "withdrawals",
+        "GET /api/v4/spot/order_book": "public",
+    },
+    "gateeu": {"POST /api/v4/spot/orders": "spot-orders"},
+    "mexc": {
+        "POST /api/v3/order": "private",
+        "DELETE /api/v3/order": "private",
+        "GET /api/v3/openOrders": "private",
+        "GET /api/v3/depth": "public",
+    },
+    "mexc-contract": {
+        "POST /api/v1/private/order/create": "private",
+        "POST /api/v1/private/order/cancel": "private",
+        "GET /api/v1/private/position/open_positions": "private",
+        "GET /api/v1/contract/depth/BTC_USDT": "public",
+    },
+    "htx": {
+        "POST /v1/order/orders/place": "private",
+        "POST /v1/order/orders/12/submitcancel": "private",
+        "GET /v1/account/accounts": "private",
+        "GET /market/depth": "public",
+    },
+    "htx-swap": {
+        "POST /linear-swap-api/v1/swap_order": "linear-trading",
+        "POST /linear-swap-api/v1/swap_cancel": "linear-trading",
+        "POST /v5/trade/order": "linear-trading",
+        "POST /v5/trade/cancel_order": "linear-trading",
+        "POST /linear-swap-api/v1/swap_position_info": "linear-reading",
+        "POST /swap-api/v1/swap_order": "coin-trading",
+        "POST /api/v1/contract_cancel": "coin-trading",
+        "POST /api/v1/contract_account_info": "coin-reading",
+        "GET /linear-swap-ex/market/depth": "market",
+        "GET /linear-swap-api/v1/swap_index": "public",
+        "GET /v5/market/funding_rate": "public",
+    },
+    "deribit": {
+        "GET /api/v2/private/buy": "matching",
+        "GET /api/v2/private/edit": "matching",
+        "GET /api/v2/private/cancel": "matching",
+        "GET /api/v2/private/cancel_all": "cancel-all",
+        "GET /api/v2/private/get_positions": "non-matching",
+        "GET /api/v2/private/get_transaction_log": "transaction-log",
+        "GET /api/v2/public/ticker": "public",
+        "GET /api/v2/public/get_instruments": "instruments",
+    },
+    "bitfinex": {
+        "POST /v2/auth/w/order/submit": "path",
+        "POST /v2/auth/w/order/cancel": "path",
+        "POST /v2/auth/r/wallets": "path",
+        "GET /v2/ticker/tBTCUSD": "path",
+    },
+    "bitmex": {
+        "POST /api/v1/order": "minute second",
+        "DELETE /api/v1/order/all": "minute second",
+        "POST /api/v1/position/leverage": "minute second",
+        "GET /api/v1/position": "minute",
+        "GET /api/v1": "public",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "passed"),
+    [(name, *case) for name, cases in _PASSED.items() for case in cases.items()],
+)
+def test_a_request_passes_the_pools_that_are_documented(name: str, call: str, passed: str) -> None:
+    assert " ".join(pools_of(name, *call.split(" "))) == passed
+
+
+def with_pools() -> list[Venue]:
+    return [venue for venue in map(venue_of, FILES) if len(venue.limits.pools) > 1]
+
+
+@pytest.mark.parametrize("name", [venue.name for venue in with_pools()])
+def test_each_call_that_ccxt_knows_passes_a_pool(name: str, every_call: dict[str, list[Call]]) -> None:
+    calls = every_call.get(name, [])
+    assert [call for call in calls if not pools_of(name, call.method, call.path)] == []
+
+
+class Refusal(NamedTuple):
+    """What a call is refused with, the pool or the scope that this closes, and for how long.
+
+    That is in seconds, until the time in the text, or as a header states it; "" is for a backoff.
+    """
+
+    name: str
+    call: str
+    status: int
+    said: object
+    closed: str
+    wait: float | str = ""
+
+
+_REFUSED = [
+    Refusal("kraken", "POST /0/private/Balance", 200, {"error": ["EAPI:Rate limit exceeded"]}, "counter"),
+    Refusal("kraken", "POST /0/private/AddOrder", 200, {"error": ["EOrder:Rate limit exceeded"]}, "engine"),
+    Refusal("kraken", "GET /0/public/Depth", 200, {"error": ["EGeneral:Too many requests"]}, "public"),
+    Refusal(
+        "kraken",
+        "POST /0/private/Balance",
+        200,
+        {"error": ["EService: Throttled: 1790000000"]},
+        "concurrency",
+        "1790000000",
+    ),
+    Refusal(
+        "kraken", "POST /0/private/Balance", 200, {"error": ["EGeneral:Temporary lockout"]}, "account", 900.0
+    ),
+    Refusal(
+        "krakenfutures",
+        "POST /derivatives/api/v3/sendorder",
+        200,
+        {"result": "error", "error": "apiLimitExceeded"},
+        "derivatives",
+    ),
+    Refusal(
+        "gate",
+        "POST /api/v4/futures/usdt/orders",
+        429,
+        {"label": "TOO_MANY_REQUESTS"},
+        "futures-orders",
+        "x-gate-ratelimit-reset-timestamp as epoch_s",
+    ),
+    Refusal(
+        "gate",
+        "GET /api/v4/spot/tickers",
+        429,
+        {"label": "TOO_FAST"},
+        "public",
+        "x-gate-ratelimit-reset-timestamp as epoch_s",
+    ),
+    Refusal("mexc", "POST /api/v3/order", 429, {"code": 429}, "private"),
+    Refusal("mexc", "GET /api/v3/depth", 200, {"code": 510}, "public"),
+    Refusal("mexc", "GET /api/v3/depth", 418, {}, "address", 120.0),
+    Refusal("mexc-contract", "POST /api/v1/private/order/create", 200, {"code": 510}, "private"),
+    Refusal(
+        "htx",
+        "POST /v1/order/orders/place",
+        200,
+        {"status": "error", "err-code": "rate-too-many-requests"},
+        "private",
+        "x-hb-ratelimit-requests-expire as epoch_ms",
+    ),
+    Refusal(
+        "htx-swap",
+        "POST /linear-swap-api/v1/swap_order",
+        200,
+        {"status": "error", "err_code": 1032},
+        "linear-trading",
+        "ratelimit-reset as epoch_ms",
+    ),
+    Refusal("deribit", "GET /api/v2/private/buy", 400, {"error": {"code": 10028}}, "matching"),
+    Refusal("deribit", "GET /api/v2/private/get_positions", 429, {"error": {"code": 10028}}, "non-matching"),
+    Refusal("deribit", "GET /api/v2/private/sell", 400, {"error": {"code": 10047}}, "matching"),
+    Refusal(
+        "bitfinex", "POST /v2/auth/w/order/submit", 500, ["error", 11010, "ratelimit: error"], "path", 60.0
+    ),
+    Refusal("bitfinex", "GET /v2/tickers", 429, {"error": "ERR_RATE_LIMIT"}, "path", 60.0),
+    Refusal("bitmex", "GET /api/v1/position", 429, {"error": {"message": "Rate limit exceeded"}}, "minute"),
+]
+
+
+@pytest.mark.parametrize("refusal", _REFUSED, ids=lambda one: f"{one.name} {one.said}")
+def test_a_refusal_closes_what_is_documented_for_as_long(refusal: Refusal) -> None:
+    verdict = named(refusal.name).replies.judge(refusal.status, json.dumps(refusal.said).encode())
+    rule, passed = verdict.wait, pools_of(refusal.name, *refusal.call.split(" "))
+    assert verdict.is_limited
+    assert not rule.pool or rule.pool in passed
+    assert (rule.scope or rule.pool or " ".join(passed)) == refusal.closed
+    stated = f"{rule.header} as {rule.moment}" if rule.header else verdict.found.get("until")
+    assert (stated or rule.documented_s or "") == refusal.wait
