@@ -54,6 +54,7 @@ STARTED = {
     "slow_timers",
 }
 TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*", "exchanges": "exchanges.*"}
+TABLES |= {"limits.pools": "limits.pools.*"}
 # The tables that others are alike; their settings are documented once.
 ALIKE = {f"exchanges.*.{name}" for name in COMMON} | {"bots.*.policies"}
 
@@ -65,7 +66,7 @@ def first_cells(name: str) -> set[str]:
 
 def settings(model: type[BaseModel], path: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
-        where = path + name if path else TABLES.get(name, name)
+        where = TABLES.get(path + name, path + name)
         if where in ALIKE:
             continue
         inner = [kind for kind in _classes(field.annotation) if issubclass(kind, BaseModel)]

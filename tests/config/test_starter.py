@@ -63,7 +63,7 @@ def test_what_is_commented_out_for_another_venue_is_its_default(tmp_path: Path, 
 def test_every_setting_is_in_it() -> None:
     names = re.findall(r"^#?(\w+) = ", starter_text(), re.MULTILINE)
     only_elsewhere = {"keys.*.passphrase", "keys.*.uid", "environment"}  # the default venue has none
-    of_several = {"exchange", "exchanges", "policies"}
+    of_several = {"exchange", "exchanges", "policies", "pools"}
     shown = [
         setting
         for setting in all_settings()

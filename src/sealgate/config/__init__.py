@@ -6,6 +6,7 @@ names  paths of settings, as TOML and the environment write them, and the names 
 Shell:
 settings       one model per table of the file; a new setting is a field here
 tree           the whole, `Config`, and what holds for one of its exchanges, `ExchangeConfig`
+pools          what an exchange counts together, by the venue's file and the configuration
 values         the types of its fields: what may be written, with our words if it is something else
 load           finds the file, reads the sources, checks the whole
 sources        the file, the environment, flags

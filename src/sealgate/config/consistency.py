@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sealgate.config.addresses import Address, family_name, is_ip
 from sealgate.config.names import STRANGER, STRANGERS_LABEL, SettingPath
+from sealgate.config.pools import route_pairs
 from sealgate.config.problems import Problem
 from sealgate.config.settings import Policy
 from sealgate.config.tree import Config, ExchangeConfig
 from sealgate.machine.nearest import nearest
+from sealgate.venues.limit_rules import pairs_named, route_names
 from sealgate.venues.routes import RouteTable
 
 # The settings by which one address may be two exchanges.
@@ -351,6 +353,36 @@ def _only_reads_are_shared(config: Config) -> Iterator[Problem]:
                 yield Problem(path, text)
 
 
+def _known_is_of_all_requests(config: Config) -> Iterator[Problem]:
+    for exchange in config.served.values():
+        venue = exchange.venue
+        if exchange.limits.known and venue.limits.whole is None:
+            first = venue.limits.pools[0].name
+            text = (
+                f"is of no pool of the venue {venue.name}; write it as known in [limits.pools.{first}], "
+                f"or another one of {', '.join(pool.name for pool in venue.limits.pools)}"
+            )
+            yield Problem((*exchange.at, "limits", "known"), text)
+
+
+def _pools_are_known(config: Config) -> Iterator[Problem]:
+    for exchange in config.served.values():
+        venue = exchange.venue
+        names = [pool.name for pool in venue.limits.pools]
+        pairs = route_pairs(venue, exchange.routes) if exchange.limits.pools else frozenset()
+        for name, pool in exchange.limits.pools.items():
+            path = (*exchange.at, "limits", "pools", name)
+            if name not in names and pool.scope is None:
+                near = nearest(name, names)
+                fix = f"did you mean {near}?" if near else f"write one of {', '.join(names)}."
+                yield Problem(path, f"is no pool of the venue {venue.name}; {fix} A new pool needs scope")
+            for index, route in enumerate(pool.routes or ()):
+                if not pairs_named(route, pairs, venue.prefix):
+                    near = nearest(route, route_names(pairs, venue.prefix)) or "one that it has"
+                    text = f"is no route of the venue {venue.name}; write {near}, or add it to [[routes]]"
+                    yield Problem((*path, "routes", index), text)
+
+
 def _aliases(config: Config) -> str:
     return ", ".join(config.keys) or "those under [keys]"
 
@@ -390,4 +422,6 @@ _CHECKS = (
     _policies_say_something,
     _routes_are_inside,
     _only_reads_are_shared,
+    _known_is_of_all_requests,
+    _pools_are_known,
 )

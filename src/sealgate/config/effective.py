@@ -42,7 +42,8 @@ def effective(loaded: Loaded) -> list[Effective]:
         for path, value in _values(loaded.config, setting.path, ()):
             row = path[:2] if ANY in setting.path else path[:1]
             source, shown = _written(loaded, path), _masked(setting, plain_value(value))
-            if source is None and is_common:
+            is_unsaid = value is None and "pools" in setting.path  # as its venue's file has it
+            if source is None and (is_common or is_unsaid):
                 continue
             if source is None and setting.name == "keys.*.recv_window_ms":
                 source, shown = _window(loaded, str(path[1]))
@@ -89,7 +90,8 @@ def _inherited(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
     else:
         setting_path, at = setting.path, ()
         venue, environment = loaded.config.venue, loaded.config.environment
-    is_by_venue = _is_chosen(loaded, at) and setting_path in settings_of(venue, environment)
+    by_venue = settings_of(venue, environment)
+    is_by_venue = _is_chosen(loaded, at) and (setting_path in by_venue or path[len(at) :] in by_venue)
     return _file_of(venue) if is_by_venue else DEFAULT
 
 

@@ -165,12 +165,44 @@ class Clock(_Table):
     )
 
 
+class Pool(_Table):
+    """What an exchange counts together; None is what the venue's file says of the pool of that name."""
+
+    known: values.Quotas | None = Field(
+        default=None,
+        description='Its published limits, such as ["100/10s"]; others are learned.',
+        examples=[["100/10s"]],
+    )
+    scope: Literal["key", "account", "address"] | None = Field(
+        default=None, description="Who shares it; a pool that the venue's file has not, needs it."
+    )
+    lanes: values.Lanes | None = Field(
+        default=None, description="The lanes of its requests.", examples=[["order"]]
+    )
+    routes: values.PoolRoutes | None = Field(
+        default=None,
+        description="Its requests: routes of the venue's file, or all below one, as in * /api/v2/**.",
+        examples=[["POST /api/v2/orders"]],
+    )
+    open: bool | None = Field(
+        default=None,
+        description="true: only requests that need no key; false: only those that need one.",
+        examples=[True],
+    )
+    per: Literal["", "route"] | None = Field(
+        default=None, description='"route" counts each route by itself.', examples=["route"]
+    )
+    counts: Literal["cost", "requests"] | None = Field(
+        default=None, description="requests: each request is 1, whatever the cost of its route."
+    )
+
+
 class Limits(_Table):
     """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
 
     known: values.Quotas = Field(
         default=(),
-        description='Published limits, such as ["1200/60s"]; others are learned.',
+        description='Published limits of all requests, such as ["1200/60s"]; others are learned.',
         examples=[["1200/60s"]],
     )
     headers: bool = Field(
@@ -185,6 +217,9 @@ class Limits(_Table):
     queue: values.Count = Field(default=1000, description="How many requests of one key may wait at once.")
     redis: values.Redis = Field(
         default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
+    )
+    pools: Annotated[Mapping[values.PoolName, Pool], AfterValidator(MappingProxyType)] = Field(
+        default_factory=none, examples=["orders"]
     )
 
 
@@ -382,5 +417,5 @@ class Exchange(_Table):
     upstream: Upstream = Field(default_factory=Upstream)
     signing: Signing = Signing()
     clock: Clock = Clock()
-    limits: Limits = Limits()
+    limits: Limits = Field(default_factory=Limits)
     routes: Annotated[tuple[Route, ...], values.LIST] = ()

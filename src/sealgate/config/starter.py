@@ -34,6 +34,7 @@ _PASTED = {
 _PASTED_WHERE_WANTED = {"passphrase": "file:NAME.passphrase", "uid": "PASTE_THE_UID"}
 _ONE_KEY = "main"
 _OF_SEVERAL = frozenset({"exchange", "exchanges", "policies"})
+_BY_VENUE = "pools"  # each venue has others, and a user names them
 
 
 def starter_text(venue: Venue | None = None, venue_name: str = "") -> str:
@@ -76,6 +77,7 @@ def starter_of_several(venues: Mapping[str, tuple[Venue, str]]) -> str:
         and one.path not in by_venues
         and one.name != "bots.*.key"
         and "policies" not in one.path
+        and _BY_VENUE not in one.path
     ]
     rest.sort(key=lambda setting: setting.path[0] != "bots")
     for table, group in groupby(rest, key=lambda setting: setting.path[:-1]):
@@ -136,7 +138,7 @@ class _Exchange:
         table, name = setting.path[0], setting.path[-1]
         if setting.name in self.pasted:
             return True
-        if not _OF_SEVERAL.isdisjoint(setting.path):
+        if not _OF_SEVERAL.isdisjoint(setting.path) or _BY_VENUE in setting.path:
             return False
         if name == "environment":
             return bool(self.venue.environments)

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from sealgate.config import values
 from sealgate.config.addresses import Address, BaseUrl
 from sealgate.config.names import SettingPath
+from sealgate.config.pools import limit_rules
 from sealgate.config.settings import (
     Admin,
     Bot,
@@ -28,6 +29,7 @@ from sealgate.config.settings import (
     none,
 )
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, filled
+from sealgate.venues.limit_rules import LimitRules, PoolRule
 from sealgate.venues.venue import Venue
 
 
@@ -56,7 +58,8 @@ class Tables(Protocol):
 class ExchangeConfig:
     """One exchange of a configuration. `at` is the path of its table, () in a file without [exchanges].
 
-    `listen` is an address of its own, None for most. `keys` are those that are valid there.
+    `listen` is an address of its own, None for most. `keys` are those that are valid there. `limit_rules` are
+    what the venue's file and the configuration say together.
     """
 
     name: str
@@ -71,6 +74,12 @@ class ExchangeConfig:
     limits: Limits
     routes: tuple[Route, ...]
     keys: Mapping[str, Key]
+    limit_rules: LimitRules
+
+    @property
+    def pools(self) -> tuple[PoolRule, ...]:
+        """What the exchange counts together, by the venue's file and the configuration."""
+        return self.limit_rules.pools
 
     @property
     def title(self) -> str:
@@ -110,6 +119,7 @@ class ExchangeConfig:
             tables.limits,
             tables.routes,
             MappingProxyType({alias: _with_window(key, venue) for alias, key in keys.items()}),
+            limit_rules(venue, tables.limits, tables.routes),
         )
 
 
@@ -155,7 +165,7 @@ class Config(BaseSettings):
     upstream: Upstream = Field(default_factory=Upstream)
     signing: Signing = Signing()
     clock: Clock = Clock()
-    limits: Limits = Limits()
+    limits: Limits = Field(default_factory=Limits)
     log: Log = Log()
     journal: Journal = Journal()
     exchanges: Annotated[Mapping[values.ExchangeName, Exchange], AfterValidator(MappingProxyType)] = Field(

@@ -127,9 +127,12 @@ def settings_of(venue: Venue, environment: str = "") -> dict[SettingPath, object
         ("upstream", "prefix"): venue.prefix or "/",
         ("clock", "path"): venue.clock_path,
         ("clock", "field"): venue.clock_field,
-        ("limits", "known"): list(venue.limits.known),
         ("keys", "*", "recv_window_ms"): venue.recv_window_ms,
     }
+    for pool in venue.limits.pools:
+        is_whole = pool is venue.limits.whole
+        path = ("limits", "known") if is_whole else ("limits", "pools", pool.name, "known")
+        settings[path] = list(pool.known)
     if there.headers:
         settings["upstream", "headers"] = there.headers
     return {**settings, ("base_url",): base_url} if base_url else settings

@@ -37,7 +37,7 @@ class Quota:
 
     def __str__(self) -> str:
         """Return a published limit as the configuration writes it: "1200/60s"."""
-        return f"{self.n}/{self.window_s:g}s"
+        return f"{self.n}/{self.window_s:.12g}s"
 
 
 def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Quota, ...]:

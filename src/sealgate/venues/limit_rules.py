@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sealgate.machine.nearest import did_you_mean
 from sealgate.venues.document import FIELD_NAME, POINTER, Table
 from sealgate.venues.replies import MOMENTS, Scope
-from sealgate.venues.routes import METHODS, Lane, RouteRow
+from sealgate.venues.routes import METHODS, OTHER, Lane, RouteRow
 
 ALL = "all"  # the name of the pool of a file that describes none
 LIMITS_KEYS = ("scope", "counters", "known", "pools")
@@ -19,7 +19,7 @@ _MEMBERS = ("lanes", "routes", "outside", "open", "per")
 _POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "counter", "counters")
 _COUNTER_KEYS = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets")
 _LIMIT = re.compile(r"([1-9]\d*(?:\.\d+)?)/([1-9]\d*(?:\.\d+)?)s", re.ASCII)
-_NAME = re.compile(r"[a-z][a-z0-9_\-]{0,47}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_\-]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,12 @@ class LimitRules:
     known: tuple[str, ...]
     pools: tuple[PoolRule, ...]
 
+    @property
+    def whole(self) -> PoolRule | None:
+        """The one pool that every request passes, None where there is none, or several."""
+        pools = [pool for pool in self.pools if pool.has_all]
+        return pools[0] if len(pools) == 1 else None
+
 
 def published(text: str) -> tuple[float, float]:
     """Return how many requests a limit such as "1200/60s" grants, and in how many seconds."""
@@ -105,9 +111,7 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
     for key in ("known", "counters"):
         if key in table.data:
             raise table.error(key, f"{key} is a pool's where there are pools: write it in [[limits.pools]]")
-    pairs = frozenset(
-        (method, row.template) for row in rows for method in (METHODS if row.method == "*" else (row.method,))
-    )
+    pairs = pairs_of(rows)
     read: dict[str, tuple[PoolRule, list[Counter]]] = {}
     of_file: dict[str, set[str]] = {}  # a file's pool takes the place of that of the file that it is like
     routes = {str(row.data.get("name")): _routes(row, pairs, prefix) for row in reversed(pool_tables)}
@@ -126,6 +130,35 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
         next((pool.known for pool in pools if pool.has_all and pool.scope is scope), ()),
         pools,
     )
+
+
+def pairs_of(rows: Iterable[RouteRow]) -> frozenset[tuple[str, str]]:
+    """Return method and template of each row."""
+    return frozenset(
+        (method, row.template) for row in rows for method in (METHODS if row.method == "*" else (row.method,))
+    )
+
+
+def pairs_named(route: str, pairs: Iterable[tuple[str, str]], prefix: str) -> set[tuple[str, str]]:
+    """Return the pairs that a text such as "POST /v1/order" means, none where there is no such row.
+
+    `*` is any method, and with `/**` at its end it means all below, too.
+    """
+    method, _, path = route.partition(" ")
+    template = path[len(prefix) :] if path.startswith(f"{prefix}/") else ""
+    found = {
+        (one, OTHER if other == "/**" else other)
+        for one, other in pairs
+        if method in ("*", one)
+        and (other == template or (template.endswith("/**") and other.startswith(template[:-2])))
+    }
+    # RFC 9110 section 9.3.2: HEAD is GET without the content, and is routed as one.
+    return found | {("HEAD", other) for one, other in found if one == "GET"}
+
+
+def route_names(pairs: Iterable[tuple[str, str]], prefix: str) -> list[str]:
+    """Return how `routes` of a pool may name each pair."""
+    return sorted(f"{method} {prefix}{template}" for method, template in pairs)
 
 
 def _pool(row: Table, scope: Scope, routes: Mapping[str, frozenset[tuple[str, str]]]) -> PoolRule:
@@ -172,27 +205,14 @@ def _lanes(row: Table) -> Iterable[Lane]:
 
 
 def _routes(row: Table, pairs: frozenset[tuple[str, str]], prefix: str) -> frozenset[tuple[str, str]]:
-    """Return the pairs that `routes` means: those of one template, or, with `/**` at its end, of a tree.
-
-    Raises VenueError where `[[routes]]` has no such row.
-    """
+    """Read `routes`. Raises VenueError where `[[routes]]` has no such row."""
     found: set[tuple[str, str]] = set()
     for route in row.texts("routes"):
-        method, _, path = route.partition(" ")
-        template = path[len(prefix) :] if path.startswith(f"{prefix}/") else ""
-        meant = {
-            pair
-            for pair in pairs
-            if method in ("*", pair[0])
-            and (pair[1] == template or (template.endswith("/**") and pair[1].startswith(template[:-2])))
-        }
-        if not meant:
-            names = sorted(f"{one} {prefix}{other}" for one, other in pairs)
-            near = did_you_mean(route, names)
+        if not (meant := pairs_named(route, pairs, prefix)):
+            near = did_you_mean(route, route_names(pairs, prefix))
             raise row.error("routes", f"{route!r} in routes is no route of [[routes]]; {near}")
         found |= meant
-    # RFC 9110 section 9.3.2: HEAD is GET without the content, and is routed as one.
-    return frozenset(found | {("HEAD", template) for method, template in found if method == "GET"})
+    return frozenset(found)
 
 
 def _known(table: Table) -> tuple[str, ...]:

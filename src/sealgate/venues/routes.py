@@ -79,7 +79,7 @@ class Route:
         return self.needs is Permission.READ or self.auth is Auth.SESSION
 
 
-_OTHER = "other"  # the template of a path that no row names
+OTHER = "other"  # the template of a path that no row names
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = frozenset({"GET", "HEAD"})
 
@@ -190,7 +190,7 @@ class RouteTable:
         """Return the method of a read that the gateway or a command sends: some exchanges have only POST."""
         is_post = self.find("POST", path).needs is Permission.READ
         get = self.find("GET", path)
-        is_get = get.template != _OTHER and get.needs is Permission.READ
+        is_get = get.template != OTHER and get.needs is Permission.READ
         return "POST" if is_post and not is_get else "GET"
 
     def _add(self, method: str, route: Route, template: str, *, is_guarded: bool) -> None:
@@ -337,7 +337,7 @@ def _route(method: str, row: RouteRow) -> Route:
         lane = Lane.ORDER  # it makes or changes keys, also where a row is about every method
     is_cancel = row.lane is Lane.CANCEL and needs is Permission.TRADE
     route = Route(
-        _OTHER if row.template == "/**" else row.template,
+        OTHER if row.template == "/**" else row.template,
         needs,
         row.auth,
         lane,
@@ -348,7 +348,7 @@ def _route(method: str, row: RouteRow) -> Route:
         is_cancel,
         trade_if=row.trade_if,
         is_shareable=row.is_shareable,
-        is_named=not row.template.endswith("**") and row.template != _OTHER,
+        is_named=not row.template.endswith("**") and row.template != OTHER,
     )
     return _shared(route, method, None)
 
@@ -361,7 +361,7 @@ def _shared(route: Route, method: str, share_s: float | None) -> Route:
 
 
 def _other(method: str) -> Route:
-    return _route(method, RouteRow(method, _OTHER))
+    return _route(method, RouteRow(method, OTHER))
 
 
 def _lane(method: str, template: str) -> Lane:
