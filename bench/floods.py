@@ -1,6 +1,6 @@
 """A sandbox whose limiter is flooded by bots, the gateway's settings before it, and what its journal says.
 
-Sandbox and gateway are processes of their own. See shared.py, which runs them.
+Sandbox and gateway are processes of their own. See shared.py and limits_sockets.py, which run them.
 """
 
 import json
@@ -23,6 +23,8 @@ class Case:
     kind: str
     requests: int
     window_s: float
+    burst: int = 0
+    rejects_count: bool = False
 
     @property
     def granted_per_s(self) -> float:
@@ -35,6 +37,8 @@ class Case:
             "kind": self.kind,
             "requests": self.requests,
             "window_s": self.window_s,
+            "burst": self.burst,
+            "rejects_count": self.rejects_count,
             "retry_after": "exact",
         }
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from bench import limits_sockets as sockets
 from bench import limits_zoo as zoo
 from bench.limits_report import Row, plot, table
 from bench.limits_rivals import Aimd, Botocore, OnlyRetryAfter
@@ -159,10 +160,15 @@ def main() -> None:
         "--seed", type=int, default=1, help="of the zoo; those from 100 on are for publishing"
     )
     parser.add_argument("--cells", type=int, default=ZOO_CELLS, help="of the zoo")
+    parser.add_argument("--sockets", action="store_true", help="nine limiters on real sockets, 20 ms away")
+    parser.add_argument("--runs", type=int, default=1, help="of each of the nine, with numbers of its own")
     parser.add_argument("--json", action="store_true", help="print each cell of the zoo as JSON")
     options = parser.parse_args()
     if options.zoo:
         zoo.main(options.seed, options.cells, options.client or tuple(zoo.CLIENTS), as_json=options.json)
+        return
+    if options.sockets:
+        sockets.main(options.runs, str(options.seed), tuple(options.only or ("",)))
         return
     if options.write and (options.only or options.client):
         parser.error("--write publishes the whole matrix: leave out --only and --client")

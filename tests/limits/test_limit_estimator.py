@@ -87,6 +87,7 @@ class Bots:
     orders_of_ten: int = 5
     resolution_s: float = 0.0
     does_state: bool = True
+    late_s: float = 0.0  # by how much its timers are
     estimator: LimitEstimator = field(default_factory=LimitEstimator)
     now: float = 0.0
     accepted: int = 0
@@ -104,7 +105,8 @@ class Bots:
             if at > self.now:
                 is_paced = 1.0
                 at = self.estimator.ready_at(claim, self.now, is_paced=True)
-            self.now = max(self.now, at, paused_until)
+            due = max(self.now, at, paused_until)
+            self.now = due + self.late_s if due > self.now else due
             if self.now >= until:
                 return
             is_scout = self.estimator.needs_scout
@@ -156,6 +158,14 @@ def test_a_number_that_is_not_round_is_searched_for() -> None:
     bots = Bots(log_of(37, 1.0), resolution_s=1.0)
     assert bots.share(37.0, 3.0, 20.0) > 0.9
     assert bots.share(37.0, 60.0, 200.0) > 0.95
+
+
+def test_a_step_makes_up_for_timers_that_are_late() -> None:
+    bots = Bots(log_of(57, 1.0), late_s=0.003)
+    bots.run(40.0)
+    [limit] = bots.estimator.limits
+    assert limit.low >= 56
+    assert bots.refused <= 5
 
 
 def test_a_lower_limit_is_learned_from_a_burst_that_nobody_had_to_wait_for() -> None:

@@ -143,12 +143,17 @@ class Limit:
         if is_paced:
             self.paced_at = now
         spacing_s = self.spacing_s(tally, now)
+        # A step makes up for timers that were late as well, or less than the pace would be sent.
+        late_s = 0.0
+        if self.tried is not None:
+            due = self.turn_at(cost, tally, now, is_carrier=is_carrier)
+            late_s = min(max(now - due, 0.0), spacing_s / 4)
         if is_carrier and self.last_turn + spacing_s * cost > now + 1e-9:
             self.last_extra = now
         else:
             # What a timer is late by, up to a place, is not lost.
             self.last_turn = max(self.last_turn + spacing_s * cost, now - spacing_s)
-        self.last_sent = now
+        self.last_sent = now - late_s
 
     def spacing_s(self, tally: Tally | WeightedTally, now: float) -> float:
         """Return the seconds between two requests at an even pace.
