@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from sealgate.config.venue_names import NotServed, Served, other_names
 from sealgate.config.venues import built_in_venue
+from sealgate.venues.limit_rules import ALL, PoolRule
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
 from sealgate.venues.venue import Venue
@@ -32,6 +33,10 @@ _NAMES_HEAD = """\
 |---|---|
 """
 _KEEPS = "The secret itself stays in memory, see [SECURITY.md](../SECURITY.md#what-stays-in-memory)."
+_POOLS_HEAD = """\
+| venue | pool | of each | requests | published limits | counted in | remembered |
+|---|---|---|---|---|---|---|
+"""
 _LIST_HEAD = """\
 | venue | host; environments | tier | verified with | signature | key | time | replies | counts by | note |
 |---|---|---|---|---|---|---|---|---|---|
@@ -70,6 +75,59 @@ def _hosts(venue: Venue) -> str:
         headers = ", ".join(f"`{header}: {value}`" for header, value in environment.headers.items())
         hosts.append(f"{name}: {urlsplit(environment.base_url).netloc or headers}")
     return "<br>".join(hosts)
+
+
+def pools_block() -> str:
+    """Return the table of pools; a file that is like another has those that it says itself."""
+    return _POOLS_HEAD + "".join(
+        _pool_row(venue, pool)
+        for venue in map(venue_of, FILES)
+        for pool in venue.limits.pools
+        if pool.name != ALL and _is_own(venue, pool)
+    )
+
+
+def _is_own(venue: Venue, pool: PoolRule) -> bool:
+    parent = parent_of(venue)
+    return parent is None or pool not in parent.limits.pools
+
+
+def _pool_row(venue: Venue, pool: PoolRule) -> str:
+    counters = [counter.header for counter in venue.limits.counters if counter.pool == pool.name]
+    cells = (
+        f"`{venue.name}`",
+        f"`{pool.name}`",
+        pool.scope.value,
+        _members(venue, pool),
+        _code(pool.known) or "-",
+        _code(counters) or "-",
+        "in part" if _is_remembered(venue, pool) else "-",
+    )
+    return _row(*cells)
+
+
+def _members(venue: Venue, pool: PoolRule) -> str:
+    """Say which requests a pool has, in words."""
+    named = sorted((path, method) for method, path in pool.routes if method != "HEAD")
+    calls = [f"`{method} {venue.prefix}{path}`" for path, method in named]
+    others = [one.name for one in venue.limits.pools if one.routes and one.routes <= pool.outside]
+    parts = [
+        "public" if pool.is_open else "private" if pool.is_signed else "",
+        f"lanes {', '.join(sorted(pool.lanes))}" if pool.lanes else "",
+        ", ".join(calls[:3]) + (f" and {len(calls) - 3} more" if len(calls) > 3 else ""),
+        f"outside {_code(others)}" if others else "",
+        "each route by itself" if pool.per else "",
+        f"each `{pool.per_parameter.strip('/')}` by itself" if pool.per_parameter else "",
+        "1 each" if pool.counts == "requests" else "",
+    ]
+    return "; ".join(filter(None, parts)) or "all"
+
+
+def _is_remembered(venue: Venue, pool: PoolRule) -> bool:
+    """Ask whether comments on a pool say that it was not looked up."""
+    [file] = [file for file in FILES if file.stem == venue.name]
+    parts = file.read_text("utf-8").split("\n\n")
+    return any(f'name = "{pool.name}"' in part and "remembered" in part for part in parts)
 
 
 def parent_of(venue: Venue) -> Venue | None:
@@ -258,6 +316,7 @@ def _row(*cells: str) -> str:
 BLOCKS = {
     ("docs/venues.md", "venues"): venues_block,
     ("docs/venues.md", "names"): names_block,
+    ("docs/venues.md", "pools"): pools_block,
     ("docs/permissions.md", "bodies"): bodies_block,
     ("docs/permissions.md", "permissions"): permissions_block,
     ("docs/errors.md", "kinds"): kinds_block,
