@@ -35,6 +35,7 @@ _PASSED: dict[str, dict[str, str]] = {
         "POST /0/private/Balance": "counter concurrency",
         "POST /0/private/Withdraw": "counter concurrency",
         "GET /0/public/Depth": "public",
+        "GET /0/public/OHLC": "history",
     },
     "krakenfutures": {
         "POST /derivatives/api/v3/sendorder": "derivatives",
@@ -113,6 +114,55 @@ _PASSED: dict[str, dict[str, str]] = {
         "GET /api/v1/position": "minute",
         "GET /api/v1": "public",
     },
+    "bitvavo": {
+        "POST /v2/order": "weight",
+        "DELETE /v2/order": "weight",
+        "GET /v2/BTC-EUR/book": "weight",
+        "GET /v2/time": "public",
+    },
+    "phemex": {
+        "PUT /g-orders/create": "address contract",
+        "DELETE /orders/all": "address contract",
+        "POST /spot/orders": "address spot-orders",
+        "GET /spot/wallets": "address others",
+        "GET /md/orderbook": "address others",
+    },
+    "gemini": {
+        "POST /v1/order/new": "private",
+        "POST /v1/order/cancel": "private",
+        "POST /v1/balances": "private",
+        "GET /v1/pubticker/btcusd": "public",
+    },
+    "coinbaseexchange": {
+        "POST /orders": "private",
+        "DELETE /orders/12": "private",
+        "GET /fills": "fills",
+        "GET /loans/interest": "loans",
+        "GET /products/BTC-USD/book": "public",
+    },
+    "bitflyer": {
+        "POST /v1/me/sendchildorder": "address private orders",
+        "POST /v1/me/cancelchildorder": "address private",
+        "GET /v1/me/getbalance": "address private",
+        "GET /v1/getboard": "address",
+    },
+    "bitmart": {
+        "POST /spot/v2/submit_order": "private",
+        "POST /spot/v3/cancel_order": "private",
+        "GET /spot/quotation/v3/books": "public",
+    },
+    "bitmart-futures": {
+        "POST /contract/private/submit-order": "private",
+        "GET /contract/public/depth": "public",
+    },
+    "hitbtc": {
+        "POST /api/3/spot/order": "trading",
+        "DELETE /api/3/spot/order/a1": "trading",
+        "GET /api/3/spot/balance": "others",
+        "GET /api/3/public/orderbook/ETHBTC": "public",
+    },
+    "bequant": {"POST /api/3/futures/order": "trading"},
+    "fmfwio": {"PATCH /api/3/margin/order/a1": "trading"},
 }
 
 
@@ -213,6 +263,23 @@ _REFUSED = [
         "bitfinex", "POST /v2/auth/w/order/submit", 500, ["error", 11010, "ratelimit: error"], "path", 60.0
     ),
     Refusal("bitfinex", "GET /v2/tickers", 429, {"error": "ERR_RATE_LIMIT"}, "path", 60.0),
+    Refusal(
+        "bitvavo",
+        "POST /v2/order",
+        429,
+        {"errorCode": 110, "error": "Rate limit exceeded."},
+        "weight",
+        "bitvavo-ratelimit-resetat as epoch_ms",
+    ),
+    Refusal(
+        "bitvavo",
+        "POST /v2/order",
+        403,
+        {"errorCode": 105, "error": "Your IP or API key has been banned. The ban expires at 1790000000000."},
+        "weight",
+        "1790000000000",
+    ),
+    Refusal("phemex", "GET /spot/wallets", 429, {}, "address others"),
     Refusal("bitmex", "GET /api/v1/position", 429, {"error": {"message": "Rate limit exceeded"}}, "minute"),
 ]
 
