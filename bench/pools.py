@@ -44,6 +44,7 @@ _LAST = (
     "not served",
 )
 _PER_EXCHANGE = "all of it"
+_MUCH_S = 0.05
 
 
 def row(venue: str, name: str, end: str, runs: Sequence[Run]) -> Sequence[str]:
@@ -91,14 +92,18 @@ def report(runs: Sequence[Run]) -> str:
 
 
 def strays(runs: Sequence[Run]) -> str:
-    """Return what pools refused that nobody filled, and what was sent into known closures, by path."""
+    """Return what pools refused that nobody filled, what was sent into known closures, and who waited."""
     lines = [
         f"{run.venue}, {run.place}: {run.counts.elsewhere} refused by pools that nobody filled"
         for run in runs
         if run.counts.elsewhere
     ]
     for run in runs:
-        lines += [f"{run.venue}, {run.place}: {n} x {path}" for path, n in run.paths.items()]
+        lines += [f"{run.venue}, {run.place}: {n} into it x {path}" for path, n in run.paths.items()]
+        late = [one for one in run.extras if one.extra_s > _MUCH_S]
+        for call in dict.fromkeys(one.call for one in late):
+            waits = [one.extra_s for one in late if one.call == call]
+            lines.append(f"{run.venue}, {run.place}: {len(waits)} x up to {max(waits):.1f} s: {call}")
     return "\n".join(lines)
 
 

@@ -50,6 +50,7 @@ class Extra:
     """What a request that passes no closed pool took longer than without the closure."""
 
     kind: str
+    call: str
     is_other_account: bool
     extra_s: float
     is_served: bool
@@ -130,7 +131,8 @@ def run_closure(venue: str, seed: str) -> Run:
             took_s = now.took_s if now.is_served else max(now.took_s, _PATIENCE_S)
             its = {"account": ACCOUNTS[key], "key": key}.get(closure.script.scope)
             is_other = its is not None and its not in closure.place.split()
-            extras.append(Extra(one.ask.kind, is_other, took_s - before.took_s, now.is_served))
+            call = f"{one.bot} {one.ask.method} {one.ask.target} {one.ask.body}"
+            extras.append(Extra(one.ask.kind, call, is_other, took_s - before.took_s, now.is_served))
     return Run(
         venue,
         closure.script.name,
