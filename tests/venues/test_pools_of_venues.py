@@ -190,6 +190,12 @@ _PASSED: dict[str, dict[str, str]] = {
         "GET /v2/assets/spot/balance": "address others",
         "GET /v2/spot/depth": "address",
     },
+    "delta": {
+        "POST /v2/orders": "private",
+        "DELETE /v2/orders/all": "private",
+        "GET /v2/positions": "private",
+        "GET /v2/tickers/BTCUSD": "public",
+    },
     "bequant": {"POST /api/3/futures/order": "trading"},
     "fmfwio": {"PATCH /api/3/margin/order/a1": "trading"},
 }
@@ -321,6 +327,7 @@ _REFUSED = [
     Refusal("weex-contract", "POST /capi/v3/order", 429, {}, "weight", 10.0),
     Refusal("coinex", "POST /v2/spot/order", 200, {"code": 4213}, "address spot-orders"),
     Refusal("toobit", "GET /api/v1/account", 429, {}, "all", "x-api-limit-reset-timestamp as epoch_ms"),
+    Refusal("delta", "POST /v2/orders", 429, {}, "private", "x-rate-limit-reset as in_ms"),
     Refusal("phemex", "GET /spot/wallets", 429, {}, "address others"),
     Refusal("bitmex", "GET /api/v1/position", 429, {"error": {"message": "Rate limit exceeded"}}, "minute"),
 ]
