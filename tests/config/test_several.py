@@ -38,10 +38,10 @@ def test_each_starts_from_the_common_tables_and_then_from_its_venue(tmp_path: Pa
 
 def test_a_table_of_an_exchange_replaces_what_its_venue_s_file_says_there(tmp_path: Path) -> None:
     file = tmp_path / "sealgate.toml"
-    file.write_text(f"{SPOT}[exchanges.spot.limits]\nknown = ['3/s']\n{PERP}{OF_BOTH}")
-    spot, _ = load_config(file, environ={}).served.values()
-    assert [(quota.n, quota.window_s) for quota in spot.limits.known] == [(3, 1.0)]
-    assert spot.clock.path == "/api/v3/time"
+    file.write_text(f"{SPOT}{PERP}[exchanges.perp.limits]\nknown = ['3/s']\n{OF_BOTH}")
+    _, perp = load_config(file, environ={}).served.values()
+    assert [(quota.n, quota.window_s) for quota in perp.limits.known] == [(3, 1.0)]
+    assert perp.clock.path == "/v5/market/time"
 
 
 def test_the_environment_alone_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

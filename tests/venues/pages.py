@@ -273,7 +273,7 @@ def _fields(alternative: Mapping[tuple[str, ...], "re.Pattern[str]"]) -> str:
 def _permissions_of(venue: Venue) -> str:
     table = RouteTable(venue.routes)
     trees = RouteTable(row for row in venue.routes if row.template.endswith("**"))
-    rows = [row for row in own_routes(venue) if row.template.endswith("**") or _says_more(row, table, trees)]
+    rows = [row for row in own_routes(venue) if _is_tree(row) or _says_more(row, table, trees)]
     parts = []
     for title, is_so in _BY_WHAT.items():
         by_method: dict[str, list[str]] = {}
@@ -287,6 +287,11 @@ def _permissions_of(venue: Venue) -> str:
     also = f"The same holds at {_named(alike)}.\n\n" if alike else ""
     also += f"Besides what [{venue.like}](#{venue.like}) has:\n\n" if venue.like else ""
     return f"### {venue.name}\n\n{also}{''.join(parts)}" if parts else ""
+
+
+def _is_tree(row: RouteRow) -> bool:
+    """Ask whether a row is about a whole tree, and not there for a pool alone."""
+    return row.template.endswith("**") and (row.needs, row.lane, row.auth) != (None, None, Auth.SIGNED)
 
 
 def _says_more(row: RouteRow, table: RouteTable, trees: RouteTable) -> bool:

@@ -392,7 +392,7 @@ _WAITS: list[tuple[str, int, object, float | str, str]] = [
     ("bitfinex", 500, ["error", 11010, "ratelimit: error"], 60.0, ""),
     ("mexc", 418, {}, 120.0, "address"),
     ("htx", 200, {"status": "error", "err_code": 1032}, "ratelimit-reset as epoch_ms", ""),
-    ("binance", 418, {}, 120.0, ""),
+    ("binance", 418, {}, 120.0, "address"),
 ]
 
 

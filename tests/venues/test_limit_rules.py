@@ -147,8 +147,8 @@ def test_what_a_counter_counts_up_to_may_be_the_published_limit_of_its_window(
 
 def test_a_reply_says_which_pool_refused() -> None:
     rule = '[[replies]]\nstatus = [429]\nmeans = "limited"\nkind = "slow"\npool = "{}"\n'
-    assert read(POOL + rule.format("a")).replies.judge(429, b"").wait.pool == "a"
-    assert read(rule.format("all")).replies.judge(429, b"").wait.pool == "all"
+    assert read(POOL + rule.format("a")).replies.judge(429, b"").wait.pools == ("a",)
+    assert read(rule.format("all")).replies.judge(429, b"").wait.pools == ("all",)
 
 
 BASE = LEAST + POOL + '[[limits.pools]]\nname = "b"\n[[replies]]\nstatus = [429]\nkind = "slow"\n'
@@ -159,10 +159,10 @@ HEAD = 'name = "mine"\nlike = "base"\n'
 def test_a_file_that_starts_from_another_adds_pools_or_replaces_them() -> None:
     added = read(HEAD + '["limits+"]\n"pools+" = [{ name = "c" }, { name = "b", known = ["5/1s"] }]', BASE)
     assert [(one.name, one.known) for one in added.limits.pools] == [("c", ()), ("b", ("5/1s",)), ("a", ())]
-    assert added.replies.judge(429, b"").wait.pool == "b"
+    assert added.replies.judge(429, b"").wait.pools == ("b",)
     replaced = read(HEAD + '[[limits.pools]]\nname = "c"\n', BASE)
     assert [one.name for one in replaced.limits.pools] == ["c"]
-    assert not replaced.replies.judge(429, b"").wait.pool, "the pool of the other file's rule is gone"
+    assert not replaced.replies.judge(429, b"").wait.pools, "the pool of the other file's rule is gone"
 
 
 def test_a_rule_of_the_file_itself_names_a_pool_that_there_is() -> None:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from sealgate.errors import REASONS
 from sealgate.http.headers import CODINGS
+from sealgate.machine.nearest import did_you_mean
 from sealgate.venues.document import FIELD_NAME, POINTER, Table, pick_each
 
 # Each look-up of a member of http.HTTPStatus takes Python 3.11 some 130 ns, and these are compared often.
@@ -131,15 +132,20 @@ class WaitRule:
 
     `header` (in lower case, "" for none) states the end as `moment` says, one of MOMENTS. `documented_s` is
     the wait that the exchange's documents ask for; it counts if the reply states none. `scope` is what is
-    refused with the request, None for whatever the limit counts together. `pool` is the one that refused, ""
-    for every pool that the request passed.
+    refused with the request, None for whatever the limit counts together. `pools` are those that may have
+    refused; those that the request did not pass are not meant, and if none is left, each one is.
     """
 
     header: str = ""
     moment: str = ""
     documented_s: float | None = None
     scope: Scope | None = None
-    pool: str = ""
+    pools: tuple[str, ...] = ()
+
+    @property
+    def pool(self) -> str:
+        """The first of `pools`, "" without one."""
+        return next(iter(self.pools), "")
 
 
 NO_WAIT_RULE = WaitRule()
@@ -334,14 +340,17 @@ def _wait_rule(table: Table, means: Means, pools: Sequence[str]) -> WaitRule:
     header, moment = (found[1].lower(), found[2]) if found else ("", "")
     documented_s = table.number("wait_s", 1.0) if "wait_s" in table.data else None
     scope = Scope(table.text("scope", choices=list(Scope))) if "scope" in table.data else None
-    # A file that starts from another may have other pools: what the rules of that say of them is then open.
-    is_gone = table.file != table.document.file and table.data.get("pool") not in pools
-    pool = table.text("pool", choices=pools) if "pool" in table.data and not is_gone else ""
-    if pool and means is Means.FIREWALL:
+    named = table.texts("pool")
+    if table.file != table.document.file:  # a file that starts from another may have other pools
+        named = tuple(pool for pool in named if pool in pools)
+    for pool in named:
+        if pool not in pools:
+            raise table.error("pool", f"pool = {pool!r} is unknown; {did_you_mean(pool, pools)}")
+    if named and means is Means.FIREWALL:
         raise table.error("pool", "pool needs means = 'limited' or 'banned': a firewall refuses no pool")
-    if pool and scope is not None:
+    if named and scope is not None:
         raise table.error("scope", "a rule has pool, whose scope [[limits.pools]] says, or scope")
-    return WaitRule(header, moment, documented_s, scope, pool)
+    return WaitRule(header, moment, documented_s, scope, named)
 
 
 @dataclass(frozen=True)
