@@ -169,6 +169,17 @@ async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
     assert line.endswith("; ask the exchange whether it serves this country and network")
 
 
+async def test_a_wait_that_stands_in_the_venues_own_header_is_told(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="hitbtc")
+        setup.answers(lambda _: say(reply(b"429 Too Many Requests", b"{}")))
+        assert "wait a while, and run it again" in (await setup.check()).stdout
+        setup.has(VENUE="kucoin", KEYS__MAIN__PASSPHRASE=f"file:{setup.write('phrase', 'a phrase')}")
+        refusal = reply(b"429 Too Many Requests", b'{"code": "429000"}', b"gw-ratelimit-reset: 7000")
+        setup.answers(lambda _: say(refusal))
+        assert "wait 7 s, and run it again" in (await setup.check()).stdout
+
+
 SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
 SAW = "203.0.113.5, which the exchange saw"
 

@@ -113,7 +113,8 @@ class Exchange:
         # A reply that can also mean something else is about one key, and is diagnosed.
         is_country = answer.verdict.means is Means.COUNTRY and not answer.verdict.others
         if answer.verdict.is_limited or is_country:
-            limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
+            head, now = answer.head, self._clock.server_now
+            limit = limit_reply(answer.verdict, head.limit_fields, now, fields=head.passed)
             raise EndOfAskingError(
                 judge_limited("exchange", answer.status, answer.verdict, limit.retry_after_s)
             )

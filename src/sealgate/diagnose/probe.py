@@ -208,7 +208,8 @@ class Discovery:
         lesson = lesson_of(answer.status, answer.verdict, upstream.judge)
         if lesson is Lesson.CLOCK:
             self._clock.refused(answer.verdict, sent)
-        limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
+        head, now = answer.head, self._clock.server_now
+        limit = limit_reply(answer.verdict, head.limit_fields, now, fields=head.passed)
         return ProbeResult(probe, lesson, self._words(answer), limit.retry_after_s)
 
     def _words(self, answer: Answer) -> str:
