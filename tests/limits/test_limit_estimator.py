@@ -325,12 +325,47 @@ def test_a_published_limit_of_a_day_is_kept_to() -> None:
     assert estimator.ready_at(Claim("more", "a", Lane.READ, 1e9), 41_000.0, is_paced=False) >= 86_400.0
 
 
-def test_a_published_limit_that_somebody_else_uses_gives_way() -> None:
-    bots = Bots(fixed(6, 1.0), estimator=LimitEstimator((Quota(10, 1.0),)))
+@pytest.mark.parametrize(("does_state", "most"), [(True, 12), (False, 40)])
+def test_two_refusals_far_below_a_published_limit_refute_it(does_state: bool, most: int) -> None:
+    estimator = LimitEstimator((Quota(60, 6.0), Quota(900, 60.0)))
+    bots = Bots(fixed(24, 6.0), orders_of_ten=3, does_state=does_state, estimator=estimator)
+    assert bots.share(4.0, 30.0, 300.0) > 0.9
+    *learned, other = bots.estimator.limits
+    assert {limit.refutes for limit in learned} == {Quota(60, 6.0)}
+    assert min(limit.low for limit in learned) == pytest.approx(4.0, rel=0.05)
+    assert (other.most, other.low, other.refutes) == (15.0, 15.0, None)
+    assert bots.refused <= most
+
+
+def test_a_stranger_for_a_while_refutes_a_published_limit_no_longer_than_that() -> None:
+    bots = Bots(fixed(10, 1.0, lambda index: 5 * (index < 60)), estimator=LimitEstimator((Quota(10, 1.0),)))
     bots.run(60.0)
     [limit] = bots.estimator.limits
-    assert limit.low < 7.0
-    assert limit.most == 10.0
+    assert limit.refutes is not None
+    bots.run(600.0)
+    [limit] = bots.estimator.limits
+    assert (limit.refutes, limit.n, limit.low, limit.most) == (None, 10, 10.0, 10.0)
+
+
+def test_a_published_limit_that_was_full_is_not_refuted() -> None:
+    bots = Bots(fixed(10, 1.0, lambda index: index % 9 == 1), estimator=LimitEstimator((Quota(10, 1.0),)))
+    bots.run(60.0)
+    [limit] = bots.estimator.limits
+    assert bots.refused
+    assert (limit.refutes, limit.most) == (None, 10.0)
+
+
+def test_what_a_reply_states_takes_the_place_of_what_is_published_unless_it_was_refuted() -> None:
+    estimator = LimitEstimator((Quota(10, 1.0), Quota(100, 60.0)))
+    estimator.stated((Quota(120, 60.0),), 0.0)
+    estimator.stated((Quota(150, 60.0, is_least=True), Quota(130, 60.0, is_least=True)), 0.0)
+    short, long = estimator.limits
+    assert (short.n, short.refutes) == (10, None)
+    assert (long.n, long.most, long.refutes) == (150, 2.5, Quota(100, 60.0))
+    learned = Limit(50, 60.0, 50 / 60, refutes=Quota(100, 60.0))
+    estimator.believe([learned])
+    estimator.stated((Quota(100, 60.0),), 0.0)
+    assert estimator.limits == [learned]
 
 
 def test_one_refusal_lowers_a_published_limit_to_half_of_it_at_the_most() -> None:

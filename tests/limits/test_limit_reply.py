@@ -168,7 +168,15 @@ def test_a_venues_counters_say_what_is_left(
     found = counted([counter], fields, THEN)
     assert [one.left for one in found] == [left for left, _ in quotas]
     assert [one.reset_s for one in found] == pytest.approx([reset_s for _, reset_s in quotas])
-    assert {one.n for one in found} <= {math.inf}
+    assert {one.n for one in found if not one.is_least} <= {math.inf}
+
+
+def test_a_count_beyond_the_most_shows_that_more_is_granted_unless_it_was_refused() -> None:
+    counts = counted([USED], [(b"X-Used", b"7000")], THEN)
+    [granted] = limit_reply(judged(200), {}, lambda: THEN, counts).quotas
+    assert (granted.n, granted.window_s, granted.left) == (7000, 60.0, None)
+    [refused] = limit_reply(LIMITED_BY_RULE, {}, lambda: THEN, counts).quotas
+    assert (refused.n, refused.window_s, refused.left) == (math.inf, math.inf, 0.0)
 
 
 def test_what_is_counted_is_taken_in_with_a_reply_that_says_no_more() -> None:

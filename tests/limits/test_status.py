@@ -26,6 +26,16 @@ LEARNED = Limit(60.0, 3.0, 20.0, 20.34, seen=7, last_seen=880.0)
         (replace(LEARNED, high=math.inf, seen=1), 0, "at least 60 per 3 s, from 1 refusal; last 2 min ago"),
         (Limit(48.2, 2.412, 20.0, 20.0), 0, "48.2 per 2.41 s, never refused yet"),
         (Limit(1200.0, 60.0, 20.0, 20.0, most=20.0), 0, "1,200 per 60 s, published, never refused yet"),
+        (
+            replace(LEARNED, refutes=Quota(120, 3.0)),
+            0,
+            "60 to 61 per 3 s, from 7 refusals, which refute the published 120/3s; last 2 min ago",
+        ),
+        (
+            Limit(1500.0, 60.0, 25.0, 25.0, most=25.0, refutes=Quota(1200, 60.0)),
+            0,
+            "1,500 per 60 s, stated by the exchange, which refutes the published 1200/60s, never refused yet",
+        ),
         (Limit(1.0, 0.05, 20.0, 20.0), 0, "1 per 0.05 s, never refused yet"),
         (Limit(1.0, 3600.0, 1 / 3600, 1 / 3600), 0, "1 per 3,600 s, never refused yet"),
         (Limit(5e6, 1.0, 5e6, 5e6), 0, "5,000,000 per 1 s, never refused yet"),
@@ -139,6 +149,17 @@ def test_a_limit_that_is_known_is_kept_to_at_once() -> None:
     read = Claim("1", "a", Lane.READ, 1e9, is_read=True)
     estimator.took(read, 1.0, is_paced=False)
     assert estimator.ready_at(read, 1.0, is_paced=False) > 10.0
+
+
+def test_what_refutes_a_published_limit_is_kept_and_takes_its_place() -> None:
+    learned = Limit(60.0, 3.0, 20.0, 20.0, refutes=Quota(120, 3.0), seen=3, last_seen=0.0)
+    row = json.loads(json.dumps(snapshot([learned, replace(learned, refutes=None)], 0.0)))
+    estimator = LimitEstimator((Quota(120, 3.0), Quota(1000, 60.0)))
+    restore(estimator, row, 0.0)
+    assert [(one.n, one.most, one.refutes) for one in estimator.limits] == [
+        (60.0, math.inf, Quota(120, 3.0)),
+        (1000, 1000 / 60, None),
+    ]
 
 
 def test_published_limits_are_not_kept() -> None:

@@ -40,9 +40,11 @@
     third time in a row, it becomes what the events say or, where that is no lower, the middle of it and of
     what was delivered, but at least half; a break lets the limiter drain.
 14. A cap is raised one by one after a long time without a refusal, until the next one.
-15. A published limit is kept to and never exceeded: where it is refused, somebody else uses it, and its pace
-    alone is lowered, then searched up to what is published; a remainder that a reply states holds until its
-    reset; a limit that a reply states is ignored once much more was accepted in its window.
+15. A published limit is kept to until the exchange states another one of its window, or counts more in it
+    without a refusal. Where it is refused while full, somebody else uses it, and its pace alone is lowered,
+    then searched up to what is published. Two refusals in a row while it was not full refute it, if what
+    explains them is lower: this is learned on like any other, up to what is published. A remainder that a
+    reply states holds until its reset; a limit that a reply states is ignored once much more was accepted.
 """
 
 import math
@@ -77,7 +79,7 @@ KEPT = 6  # events that are explained together: three of reads and three of orde
 BUDGET: Final = 3.0  # refusals that a search may cost in a row
 PER_ACCEPTED: Final = 0.002  # of a refusal: what one accepted request adds to the budget
 NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
-FULL = 0.8  # of a limit that is believed: a refusal with less in the window was another limit's
+FULL = 0.9  # of a limit that is believed: a refusal with less in the window was another limit's
 LONGEST_REST_S: Final = 600.0  # between two steps that were refused: as long as a change may go unnoticed
 STILL = 0.02  # of the time, for which refused steps may stop everything
 MOST_STATED = 8  # windows that header fields may publish
@@ -158,12 +160,20 @@ class LimitEstimator:
         return accepted > REFUTED * quota.n
 
     def _take_published(self, quota: Quota) -> None:
-        if any((one.most, one.window) == (quota.n / quota.window_s, quota.window_s) for one in self.limits):
-            return
+        """Believe a limit that a reply states instead of others of its window, unless it was refuted."""
+        rate = quota.n / quota.window_s
+        for one in self.limits:
+            if one.refutes is not None and (one.refutes.n, one.refutes.window_s) == (quota.n, quota.window_s):
+                return
+            is_known = one.most == rate or (quota.is_least and rate < one.most < math.inf)
+            if is_known and one.window == quota.window_s:
+                return
         published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
         if len(published) >= MOST_STATED:  # an exchange that states ever new windows means none of them
             published = [one for one in published if one in self._known]
-        self.limits = sorted([*published, self._published(quota)], key=lambda one: one.window)
+        stated = self._published(quota)
+        stated.refutes = next((one.quota for one in self._known if one.window == quota.window_s), None)
+        self.limits = sorted([*published, stated], key=lambda one: one.window)
 
     def _published(self, quota: Quota) -> Limit:
         self.log.reach(quota.window_s, quota.n)
@@ -326,26 +336,26 @@ class LimitEstimator:
 
     def _learn(self, event: ThrottleEvent, now: float) -> None:
         """Find the limiter that explains all recent events, and believe it."""
-        published = [limit for limit in self.limits if limit.most < math.inf]
         counting = [one for one in self.limits if one.weights[0 if event.is_read else 1]]
         before = max(counting, key=lambda one: self._fullness(one, event), default=None)
         event.peak = self._in_flight.peak
         self._proves_from = 2 * event.resumed_at - event.refused_at
         self._remember(event, before)
-        drain_s = 0.0
-        if before is not None and before.most < math.inf:
-            before.fall(self._fullness(before, event), now)
-        elif not published:
-            window = before.window if before else None
-            forms = frozenset((limit.weights, limit.is_bucket, False) for limit in self.limits)
-            if self.at_a_time is not None:
-                forms = frozenset([(ALL, False, True)])
-            found = Fit(list(self._observations), self.log, self._trips, forms, window).best()
-            if found and found[0].is_cap:
-                self.limits, self.at_a_time = [], int(found[0].n)
-            else:
-                self.at_a_time = None
+        is_published, drain_s = before is not None and before.most < math.inf, 0.0
+        # 1. A published limit is believed until it was not full at two refusals in a row, and a lower one
+        #    explains them.
+        if before is not None and is_published:
+            since = event.refused_at - before.window - _SURE * self._trips.spread_s
+            held = self._tally(before).count(since, event.refused_at) + event.cost
+            before.doubts = before.doubts + (not event.is_ban) if held < FULL * before.n else 0
+            found = [one for one in self._fit(before) if not one.is_cap] if before.doubts >= LIES else []
+            if any(one.n / one.window < before.most or one.n < FULL * before.n for one in found):
                 drain_s = self._believe(found, event, before, now)
+            else:
+                before.fall(self._fullness(before, event), now)
+        # 2. What a class was refused of which no published limit counts says nothing.
+        elif before is not None or all(one.most == math.inf for one in self.limits):
+            drain_s = self._believe(self._fit(before), event, before, now)
         self.accepted_in_a_row = self._in_flight.peak = 0
         self._resumed_at = event.resumed_at
         for limit in self.limits:
@@ -359,6 +369,15 @@ class LimitEstimator:
                 limit.rest_s = min(max(stood_s / STILL, AGAIN_S), most_s)
             limit.tried, limit.since = None, now
             limit.next_at = now + limit.hold_s(1.0)
+
+    def _fit(self, before: Limit | None) -> list[Hypothesis]:
+        """Return what explains the recent events best; `before` is believed to have been refused last."""
+        learned = [limit for limit in self.limits if limit.most == math.inf]
+        forms = frozenset((limit.weights, limit.is_bucket, False) for limit in learned)
+        if self.at_a_time is not None:
+            forms = frozenset([(ALL, False, True)])
+        window = before.window if before else None
+        return Fit(list(self._observations), self.log, self._trips, forms, window).best()
 
     def _fullness(self, limit: Limit, event: ThrottleEvent) -> float:
         since = event.earliest - limit.window - _SURE * self._trips.spread_s
@@ -382,13 +401,22 @@ class LimitEstimator:
         # Two full windows held.
         if before and has_rested and self.accepted_in_a_row > min(1 / PER_ACCEPTED, 2 * before.n):
             self._refused_in_a_row = 0
-        was, drain_s = self.limits, 0.0
-        # A class that was not refused of late keeps its limits.
+        was, drain_s, self.at_a_time = self.limits, 0.0, None
+        refutes = None
+        if before is not None:
+            refutes = before.quota if before.most < math.inf else before.refutes
+        # A published limit stays that is not refuted, and so do the limits of a class that was not refused.
         is_apart = any(one.weights in OF_ONE_CLASS for one in found)
         weights = {one.weights for one in found}
         self.limits = [
-            one for one in was if is_apart and one.weights in OF_ONE_CLASS and one.weights not in weights
+            one
+            for one in was
+            if (one.most < math.inf and one is not before)
+            or (is_apart and one.weights in OF_ONE_CLASS and one.weights not in weights)
         ]
+        if found and found[0].is_cap:
+            self.at_a_time = int(found[0].n)
+            return 0.0
         for one in found:
             rate = max(one.n / one.window, 1e-4)
             same = [limit for limit in was if limit.weights == one.weights]
@@ -396,7 +424,9 @@ class LimitEstimator:
             # So few requests may have been a whole burst, or all that are allowed at a time.
             is_all = len(self._observations) == 1 and one.n <= max(FEW, event.in_flight + 1)
             high = math.inf if is_all else max(rate, one.high)
-            limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
+            limit = Limit(
+                one.n, one.window, rate, high, one.weights, refutes=refutes, is_bucket=one.is_bucket
+            )
             limit.is_round = one.is_round and not is_all
             at_once_s = FEW / rate + self._trips.spread_s
             limit.is_smooth = all(one.event.wait_s <= at_once_s for one in self._observations)
@@ -437,6 +467,11 @@ class LimitEstimator:
                 for one in self._observations:
                     one.scale *= up
             limit.tried, limit.last_turn = None, now
+            # What is published instead of it is no more than what holds.
+            if limit.refutes is not None and limit.low * limit.refutes.window_s >= limit.refutes.n:
+                limit.n, limit.window = limit.refutes.n, limit.refutes.window_s
+                limit.high = limit.low = limit.most = limit.n / limit.window
+                limit.weights, limit.is_bucket, limit.refutes = ALL, False, None
         limit.since = now
         limit.next_at = now + limit.hold_s(1.0)
         # 3. No step begins beyond a published rate, after many refusals of late, or beyond the budget.

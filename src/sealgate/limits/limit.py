@@ -5,6 +5,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from sealgate.limits.claims import Claim
+from sealgate.limits.quotas import Quota
 from sealgate.limits.sent_log import SentLog, Tally
 from sealgate.limits.throttle import ThrottleEvent
 
@@ -45,10 +46,11 @@ class WeightedTally:
 class Limit:
     """At most `n` per `window` seconds at once, and `low` to `high` per second in the long run.
 
-    `most` is the published rate, infinite for a limit that was learned; nothing beyond it is tried. `weights`
-    says what a read and what any other request takes of it. `seen` events came while it was believed, the
-    latest at `last_seen`; `fell_at` is when one found it much lower than before, as if by another user of the
-    limit. `tried` is the rate above `low` that is being tried, if any.
+    `most` is the published rate, infinite for a limit that was learned; nothing beyond it is tried. `refutes`
+    is the published limit instead of which it is believed. `weights` says what a read and what any other
+    request takes of it. `seen` events came while it was believed, the latest at `last_seen`; at `fell_at`
+    it became much lower than before, as if by another user of the limit. `tried` is the rate above `low`
+    that is being tried, if any.
     """
 
     n: float
@@ -57,6 +59,8 @@ class Limit:
     high: float = math.inf
     weights: Weights = ALL
     most: float = math.inf
+    refutes: Quota | None = None
+    doubts: int = 0  # refusals in a row at which a published limit was not full
     is_bucket: bool = False
     is_round: bool = False  # it was learned, and its numbers are such as people write
     is_smooth: bool = False  # it gave way within a few requests each time, as it is never full for long
@@ -80,6 +84,11 @@ class Limit:
     last_extra: float = -math.inf  # when the last request carried the step, in addition to the pace
     _looked_at: float = field(default=-math.inf, repr=False)
     _spread_s: float = field(default=0.0, repr=False)
+
+    @property
+    def quota(self) -> Quota:
+        """A published limit as it is published."""
+        return Quota(round(self.most * self.window), self.window)
 
     def longest_s(self, now: float) -> float:
         """Return how long this limit may keep all requests waiting.

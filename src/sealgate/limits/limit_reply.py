@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from sealgate.limits.claims import Fate, LimitReply
 from sealgate.limits.quotas import Quota, parse_quota_fields
@@ -59,7 +60,11 @@ def counted(
         whole = math.inf if most is None else most
         left = min(count, whole) if counter.counts == "left" else max(0.0, whole - count)
         reset_s = _reset_s(counter, _number(texts, counter.resets_header), server_now)
-        quotas.append(Quota(math.inf, left=left, reset_s=reset_s, name=counter.header.lower()))
+        quota = Quota(math.inf, left=left, reset_s=reset_s, name=counter.header.lower())
+        # What was counted beyond the most is granted, unless the reply is a refusal.
+        if counter.counts == "used" and count > whole:
+            quota = replace(quota, n=count, window_s=counter.window_s, is_least=True)
+        quotas.append(quota)
     return tuple(quotas)
 
 
@@ -93,6 +98,10 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     `server_now` returns epoch seconds by the server's clock, accurate to `error_s`; it is called only if a
     field needs it. `fields` are all of the reply, raw.
     """
+    if counts and verdict.is_limited:
+        counts = tuple(replace(one, n=math.inf, window_s=math.inf, is_least=False) for one in counts)
+    elif counts:  # nobody knows what is left where more than the most was granted
+        counts = tuple(replace(one, left=None) if one.is_least else one for one in counts)
     if not told and not verdict.is_limited:
         return LimitReply(Fate.ACCEPTED, quotas=counts) if counts else _ACCEPTED
     now = server_now()

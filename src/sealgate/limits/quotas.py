@@ -26,7 +26,8 @@ _OLD = ("ratelimit-", "x-ratelimit-")
 class Quota:
     """`n` per `window_s`; of it `left` until `reset_s` from now. What is not said is infinite or None.
 
-    `name` tells apart what the upstream counts: of each count what was said last holds.
+    `name` tells apart what the upstream counts: of each count what was said last holds. If `is_least`, more
+    than `n` may be granted: so many were.
     """
 
     n: float
@@ -34,6 +35,7 @@ class Quota:
     left: float | None = None
     reset_s: float | None = None
     name: str = ""
+    is_least: bool = False
 
     def __str__(self) -> str:
         """Return a published limit as the configuration writes it: "1200/60s"."""

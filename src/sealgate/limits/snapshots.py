@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from sealgate.limits import Limit, LimitEstimator
+from sealgate.limits.quotas import Quota
 from sealgate.limits.status import in_words
 
 Snapshot = list[dict[str, float]]
@@ -41,6 +42,8 @@ def _plain(limit: Limit, now: float) -> dict[str, float]:
         "rest": limit.rest_s,
     }
     bounds = {"high": limit.high, "most": limit.most}
+    if limit.refutes is not None:
+        bounds |= {"refuted": limit.refutes.n, "refuted_window": limit.refutes.window_s}
     return plain | {name: value for name, value in bounds.items() if value < math.inf}
 
 
@@ -57,6 +60,7 @@ def read(one: Mapping[str, float], now: float) -> Limit:
         max(low, high),
         (reads, others),
         most,
+        Quota(_number(one["refuted"]), _number(one["refuted_window"])) if "refuted" in one else None,
         is_bucket=bool(one["is_bucket"]),
         is_held=bool(one["is_held"]),
         seen=int(seen),
@@ -98,10 +102,18 @@ def aged(one: Mapping[str, float], seconds: float) -> dict[str, float]:
 
 
 def restore(estimator: LimitEstimator, kept: Sequence[Mapping[str, float]], now: float) -> None:
-    """Let an estimator start from a snapshot; what is no limit is left out."""
+    """Let an estimator start from a snapshot; what is no limit is left out.
+
+    Beside limits that are published only those are believed that refute one of them.
+    """
     limits = _read_all(kept, now)
     for limit in limits:
         limit.withheld, limit.withheld_until = (1 - _TRUST) * limit.n, now + limit.window
+    published = {limit.quota: limit for limit in estimator.limits if limit.most < math.inf}
+    if published:
+        limits = [limit for limit in limits if limit.refutes in published]
+        refuted = {limit.refutes for limit in limits}
+        limits += (limit for quota, limit in published.items() if quota not in refuted)
     estimator.believe(limits)
 
 

@@ -88,11 +88,14 @@ def in_words(limit: Limit, now: float, accepted_in_a_row: int = 0) -> str:
         height += f", an order counts as {limit.weights[1] / limit.weights[0]:g} reads"
     if limit.is_bucket:
         height += f", a token bucket of {_number(limit.n)}"
+    refuted = f", which refutes the published {limit.refutes}" if limit.refutes else ""
     if limit.most < math.inf:
-        height += ", published"
+        height += f", stated by the exchange{refuted}" if refuted else ", published"
     if not limit.seen:
         return f"{height}, never refused yet"
     times = "1 refusal" if limit.seen == 1 else f"{limit.seen:,} refusals"
+    if refuted and limit.most == math.inf:
+        times += refuted.replace("refutes", "refute")
     evidence = f"{height}, from {times}; last {span(now - limit.last_seen)} ago"
     return f"{evidence}; refused at most one in {accepted_in_a_row:,}" if accepted_in_a_row else evidence
 
