@@ -192,7 +192,7 @@ def test_it_is_shown_where_a_pools_limits_are_from() -> None:
         ),
         (
             '[limits.pools.orders]\nroutes = ["everything"]',
-            "limits.pools.orders.routes[0]: is not METHOD and path of a route; ",
+            "limits.pools.orders.routes[0]: is no route of the venue mine; write one that it has, or ",
         ),
     ],
 )

@@ -179,7 +179,7 @@ class Pool(_Table):
     lanes: values.Lanes | None = Field(
         default=None, description="The lanes of its requests.", examples=[["order"]]
     )
-    routes: values.PoolRoutes | None = Field(
+    routes: Annotated[tuple[str, ...], values.LIST] | None = Field(
         default=None,
         description="Its requests: routes of the venue's file, or all below one, as in * /api/v2/**.",
         examples=[["POST /api/v2/orders"]],

@@ -337,12 +337,6 @@ PoolName = Annotated[
     Words("is not the name of a pool; use 1 to 32 of a-z, 0-9, _ and -, a letter or digit first"),
 ]
 Lanes = Annotated[frozenset[Literal["cancel", "order", "read"]], LIST, _DIFFERENT]
-_PoolRoute = Annotated[
-    str,
-    Field(pattern=r"^(\*|GET|HEAD|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~:=,{}-]+|\*\*))+$"),
-    Words('is not METHOD and path of a route; write "POST /api/v2/orders", or "* /api/v2/**" for all below'),
-]
-PoolRoutes = Annotated[tuple[_PoolRoute, ...], LIST]
 
 
 def _host(text: str) -> str:
