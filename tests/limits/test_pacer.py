@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from rig.kept_limit import kept
+from rig.limits_world import Chance
 from sealgate.limits import OTHERS, READS, Limit
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
@@ -110,19 +111,82 @@ def test_one_lone_refusal_after_rare_orders_holds_nobody_for_long() -> None:
         desk.answer(second + 2.0, went)
 
 
-@pytest.mark.parametrize("stated_s", [None, 30.0])
-def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(stated_s: float | None) -> None:
+class Line(Desk):
+    """All that waits from `now` on, beside a limiter that accepts everything; a round trip takes 40 ms."""
+
+    def drained(self, now: float, until: float) -> list[list[float]]:
+        """Return when requests were sent, those of one moment together."""
+        sent, answers = list[list[float]](), list[tuple[float, list[Claim]]]()
+        while now < until:
+            if go := self.go(now):
+                sent.append([now] * len(go))
+                answers.append((now + 0.04, go))
+            again_at = self.pacer.release(now).look_again_at
+            now = min(again_at or until, *(at for at, _ in answers), until)
+            for one in [one for one in answers if one[0] <= now]:
+                answers.remove(one)
+                self.answer(now, one[1])
+        return sent
+
+
+@pytest.mark.parametrize("before", [0, 1, 3, 9])
+@pytest.mark.parametrize("stated_s", [5.0, 30.0])
+def test_after_a_lone_refusal_of_few_requests_those_who_wait_go_by_doubling(
+    before: int, stated_s: float
+) -> None:
+    desk = Line()
+    for number in range(before):
+        desk.answer(number + 0.04, desk.send(float(number)))
+    desk.paused(stated_s, 20.0)
+    desk.enter(20.1, 6)
+    sent = desk.drained(20.1, 100.0)
+    assert [len(together) for together in sent] == [1, 2, 3]
+    assert 20.0 + stated_s <= sent[0][0]
+    assert sent[-1][0] + 0.04 < 20.0 + stated_s + 0.5
+    assert len(desk.send(100.0, 30)) == 30  # nobody waits any more
+
+
+def test_who_waits_behind_slow_replies_after_a_lone_refusal_does_not_wait_for_them() -> None:
+    desk = Desk().paused(5.0)
+    desk.enter(0.1, 9)
+    [scout] = desk.go(5.1)
+    desk.answer(5.2, [scout])
+    assert len(desk.go(5.2)) == 2
+    assert desk.go(7.1) == []
+    assert len(desk.go(7.3)) == 1
+
+
+def test_a_second_refusal_ends_the_doubling() -> None:
+    desk = Line()
+    desk.answer(0.04, desk.send(0.0, 3))
+    desk.paused(5.0, 1.0)
+    desk.enter(1.1, 12)
+    [scout] = desk.go(6.01)
+    desk.answer(6.05, [scout])
+    two = desk.go(6.05)
+    desk.answer(6.09, two[:1], limited(5.0))
+    desk.answer(6.09, two[1:])
+    sent = desk.drained(6.09, 100.0)
+    assert [len(together) for together in sent] == [1] * 9
+    assert min(after[0] - before[0] for before, after in pairwise(sent)) > 0.5
+
+
+@pytest.mark.parametrize("gap_s", [3.0, 10.0])
+@pytest.mark.parametrize("stated_s", [None, 5.0, 30.0])
+def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(
+    stated_s: float | None, gap_s: float
+) -> None:
     """Three chance refusals look like a limit as slow as the orders; what they cost must end soon."""
     desk, now, late = Desk(), 0.0, list[float]()
     for number in range(1000):
-        now += (number * 7919 % 41) ** 2 / 55  # 0 to 29 s, 10 on average
+        now += gap_s * (number * 7919 % 41) ** 2 / 550  # up to three times the gap
         asked_at = now
         [claim] = desk.enter(now)
         while not desk.go(now):
             again_at = desk.pacer.release(now).look_again_at
             assert again_at is not None
             now = again_at
-        if now - asked_at > 2.5:
+        if now > asked_at:
             late.append(asked_at)
         if number in {5, 25, 45}:
             refused_at = now
@@ -130,7 +194,7 @@ def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(stated_s: floa
         else:
             desk.answer(now + 0.05, [claim])
         now += 0.05
-    assert now - refused_at > 8000
+    assert now - refused_at > 800 * gap_s
     assert all(at < refused_at + 700 for at in late)
 
 
@@ -148,10 +212,15 @@ def test_a_burst_may_take_a_long_window_whole() -> None:
     assert len(desk.send(0.0, 1500)) == 1200
 
 
-def test_bursts_that_meet_are_no_flood() -> None:
-    desk = Desk(Quota(1200, 60), queue=2000)
-    for burst in range(4):
-        assert len(desk.send(0.3 * burst, 270)) == 270
+@pytest.mark.parametrize("quota", [Quota(1200, 60), Quota(300, 60), Quota(100, 10), Quota(40, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_bursts_of_four_bots_that_meet_in_a_second_are_no_flood(quota: Quota, seed: int) -> None:
+    chance, desk = Chance(seed), Desk(quota)
+    begins = [chance.random() for _ in range(4)]
+    sends = sorted(begin + chance.random() / 2 for begin in begins for _ in range(int(0.225 * quota.n)))
+    for at in sends:
+        desk.answer(at, desk.send(at))
+    assert not desk.pacer.waiting()
 
 
 def test_a_flood_is_spread_before_a_long_window_is_full() -> None:

@@ -24,6 +24,11 @@ LEARNED = Limit(60.0, 3.0, 20.0, 20.34, seen=7, last_seen=880.0)
         (LEARNED, 1200, "60 to 61 per 3 s, from 7 refusals; last 2 min ago; refused at most one in 1,200"),
         (replace(LEARNED, high=20.0), 0, "60 per 3 s, from 7 refusals; last 2 min ago"),
         (replace(LEARNED, high=math.inf, seen=1), 0, "at least 60 per 3 s, from 1 refusal; last 2 min ago"),
+        (
+            Limit(12.0, 60.0, 0.2, 0.2, seen=3, last_seen=880.0, rest_s=100.0),
+            0,
+            "12 per 60 s, from 3 refusals; last 2 min ago; too old to make requests wait",
+        ),
         (Limit(48.2, 2.412, 20.0, 20.0), 0, "48.2 per 2.41 s, never refused yet"),
         (Limit(1200.0, 60.0, 20.0, 20.0, most=20.0), 0, "1,200 per 60 s, published, never refused yet"),
         (

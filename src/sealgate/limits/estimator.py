@@ -25,9 +25,12 @@
    or the lower of two.
 9. While nobody waits, a request goes at once if it fits into every window; once somebody has to wait,
    requests go at an even pace, slower where a window is nearly used up, until one comes to a free turn: that
-   nobody waits for the length of a trip, as after reads that went as one, does not end it; a flood waits
-   before a long window is full, so that no cancel has to wait for its end; and a learned limit that was
-   refused less than three times, or not for a while, holds nobody for long, as a 429 costs less than that.
+   nobody waits for the length of a trip, as after reads that went as one, does not end it; a flood, which is
+   longer than bursts that meet, waits before a long window is full, so that no cancel has to wait for its
+   end; and where a 429 costs less than waiting, no learned limit holds anybody: one that was refused less
+   than three times for long, one that is slow after a time without a refusal, and one that a lone refusal
+   after less than ten requests suggests at all; what waits then goes one at first, and twice as many in each
+   round trip, until the next refusal.
 10. The pace is `low`, which is believed to hold; `high` is the most that the events allow, infinite where
     they say nothing above `low`.
 11. A step up, towards the middle of the two or beyond an exact `low`, is carried by reads (by all others
@@ -60,6 +63,7 @@ from sealgate.limits.limit import (
     AGAIN_S,
     ALL,
     FEW,
+    LONGEST_REST_S,
     OF_ONE_CLASS,
     OTHERS,
     READS,
@@ -80,13 +84,13 @@ BUDGET: Final = 3.0  # refusals that a search may cost in a row
 PER_ACCEPTED: Final = 0.002  # of a refusal: what one accepted request adds to the budget
 NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
 FULL = 0.9  # of a limit that is believed: a refusal with less in the window was another limit's
-LONGEST_REST_S: Final = 600.0  # between two steps that were refused: as long as a change may go unnoticed
 STILL = 0.02  # of the time, for which refused steps may stop everything
 MOST_STATED = 8  # windows that header fields may publish
 REFUTED = 3.0  # times a stated limit: no window or bucket admits more than twice its number in one window
 LIES = 2  # stated waits that contradict others, after which they are obeyed and not learned from
 
 _MANY = 4  # refusals within AGAIN_S, after which nothing is tried
+_EVIDENCE = 10  # requests: one refusal after fewer tells next to nothing of a limit
 _SURE = 1.5  # times the spread of the round trips: hardly ever exceeded
 
 
@@ -106,6 +110,7 @@ class LimitEstimator:
         self.limits = [self._published(one) for one in known]
         self._known = tuple(self.limits)
         self.at_a_time: int | None = None  # the cap on concurrent requests, None if there is none
+        self._most_in_flight = math.inf  # while requests that waited go under no limit that is believed
         self._in_flight = InFlight()
         self._trips = RoundTrips()
         self._observations: deque[Observation] = deque(maxlen=KEPT)
@@ -204,8 +209,8 @@ class LimitEstimator:
         """Return when the claim may go; infinity where that depends on a reply."""
         if self.at_a_time is not None and len(self._in_flight) >= self.at_a_time:
             return math.inf
-        at = self.counts.room_at(claim.cost, now)
-        return max(at, self.room_at(claim, now, is_paced=is_paced))
+        at = max(self.counts.room_at(claim.cost, now), self.room_at(claim, now, is_paced=is_paced))
+        return at if len(self._in_flight) < self._most_in_flight else max(at, self._sent_at + SHORT_S)
 
     def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
         """Return when the limits have room for the claim and the cost `ahead` of it, as far as is known.
@@ -215,7 +220,7 @@ class LimitEstimator:
         at, kind = now, 0 if claim.is_read else 1
         for limit in self.limits:
             cost = (claim.cost + ahead) * limit.weights[kind]
-            if not cost:
+            if not cost or (is_paced and now >= limit.given_up_at):
                 continue
             tally = self._tally(limit)
             # A learned pace holds as it is; of a window as published trips of unequal length take a part.
@@ -227,7 +232,7 @@ class LimitEstimator:
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
             if is_paced:
-                at = min(at, max(now, self._sent_at + limit.longest_s(now)))
+                at = min(at, max(now, self._sent_at + limit.longest_s()), max(now, limit.given_up_at))
         return at
 
     def spent_s(self, now: float) -> float:
@@ -237,7 +242,8 @@ class LimitEstimator:
     def wait_per_cost_s(self, claim: Claim, now: float) -> float:
         """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
         kind = 0 if claim.is_read else 1
-        return max((min(one.weights[kind] / one.low, one.longest_s(now)) for one in self.limits), default=0.0)
+        kept = (one for one in self.limits if now < one.given_up_at)
+        return max((min(one.weights[kind] / one.low, one.longest_s()) for one in kept), default=0.0)
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
@@ -246,6 +252,8 @@ class LimitEstimator:
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Count a claim that is sent now; `is_paced`: others like it wait."""
         self.log.add(now, claim.cost, is_read=claim.is_read)
+        if not is_paced and not self._in_flight:  # all that waited was answered
+            self._most_in_flight = math.inf
         self._in_flight.send(claim.id, now)
         self.counts.send(claim.cost)
         self._sent_at = now
@@ -258,6 +266,10 @@ class LimitEstimator:
                 limit.withheld = 0.0
             if not is_paced and not limit.is_saturated(now):
                 limit.last_turn = now
+                continue
+            if now >= limit.given_up_at:
+                if self._most_in_flight == math.inf:
+                    self._most_in_flight = len(self._in_flight)
                 continue
             limit.took(
                 cost, self._tally(limit), now, is_paced=is_paced, is_carrier=limit.is_carried_by(claim)
@@ -285,6 +297,7 @@ class LimitEstimator:
         """Take in a reply other than a 429; the reply to a scout ends the event."""
         self._trips.add(now - sent_at)
         at_a_time = self._in_flight.accepted(claim.id)
+        self._most_in_flight += 1  # so that twice as many go in each round trip
         if self._budget < BUDGET:
             self._budget = min(BUDGET, self._budget + PER_ACCEPTED)
         self.accepted_in_a_row += 1
@@ -355,7 +368,13 @@ class LimitEstimator:
                 before.fall(self._fullness(before, event), now)
         # 2. What a class was refused of which no published limit counts says nothing.
         elif before is not None or all(one.most == math.inf for one in self.limits):
-            drain_s = self._believe(self._fit(before), event, before, now)
+            found = self._fit(before)
+            # One refusal after hardly any request limits nothing.
+            is_lone = len(self._observations) == 1 and event.lost <= event.cost
+            if is_lone and all(one.n < _EVIDENCE and not one.is_cap for one in found):
+                found = []
+            self._most_in_flight = math.inf if found else 2
+            drain_s = self._believe(found, event, before, now)
         self.accepted_in_a_row = self._in_flight.peak = 0
         self._resumed_at = event.resumed_at
         for limit in self.limits:

@@ -14,9 +14,11 @@ STEP = 1.05  # the first step upwards; one that held is followed by one twice as
 MOST_STEP = 1.5  # a step that is refused has so many requests too many under way
 FEW = 3  # refusals: fewer tell one limiter from another by chance
 QUICK_S = 8.0  # a limiter that gives way at once is tried no longer, however long its window
+LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may go unnoticed
 AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
 FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what is taken for one rate
 FREE = 0.8  # of a long window goes at once in a flood; the rest goes evenly, so that no cancel waits for it
+_PARTS = 6  # of the last seconds, all of which a flood fills
 Weights = tuple[float, float]  # what a read takes of a limit, and what any other request does
 ALL, READS, OTHERS = (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)
 OF_ONE_CLASS = (READS, OTHERS)
@@ -90,19 +92,23 @@ class Limit:
         """A published limit as it is published."""
         return Quota(round(self.most * self.window), self.window)
 
-    def longest_s(self, now: float) -> float:
+    def longest_s(self) -> float:
         """Return how long this limit may keep all requests waiting.
 
-        A wait must not cost more than one request too many, which costs a 429. There are three cases.
+        A wait must not cost more than one request too many, which costs a 429: a guess from few refusals is
+        kept to no longer than the limiter itself refused everything.
         """
-        # 1. The limit is published: as long as it takes.
-        if self.most < math.inf:
+        if self.most < math.inf or self.seen >= FEW:
             return math.inf
-        # 2. It is a guess from few refusals: no longer than the limiter itself refused everything.
-        if self.seen < FEW:
-            return max(SHORT_S, min(3 / self.low, self.stood_s))
-        # 3. It was learned: as long as it takes, but not if its rest has passed without a refusal.
-        return SHORT_S if now - self.last_seen > self.rest_s else math.inf
+        return max(SHORT_S, min(3 / self.low, self.stood_s))
+
+    @property
+    def given_up_at(self) -> float:
+        """When a learned limit that makes requests wait for long is kept to no more, unless it is refused."""
+        is_kept = self.most < math.inf or self.refutes is not None or not self.seen
+        if is_kept or self.low >= 1 / SHORT_S:
+            return math.inf
+        return self.last_seen + (self.rest_s or LONGEST_REST_S)
 
     def tried_within_s(self, seconds: float) -> float:
         """Return how long to try a rate: so many seconds, unless the limiter gives way at once."""
@@ -117,14 +123,17 @@ class Limit:
         return self.tried is not None and now - self.paced_at < 3 / self.low
 
     def is_flooded(self, tally: Tally | WeightedTally, now: float) -> bool:
-        """Return whether what is sent is twice the pace and will not stop by itself, as a burst does."""
-        span_s = max(1.0, 5 / self.low)
-        least = 2 * self.low * span_s
-        return (
-            self.window > SHORT_S
-            and tally.count(now - span_s) > least
-            and tally.count(now - 2 * span_s, now - span_s) > least
-        )
+        """Return whether what is sent is twice the pace and will not stop by itself.
+
+        Bursts that meet are over within a few parts of the time looked at; a flood fills them all.
+        """
+        if self.window <= SHORT_S:
+            return False
+        part_s = max(0.4, 1.5 / self.low, self.window / 72)
+        if tally.count(now - _PARTS * part_s) <= 2 * self.low * _PARTS * part_s:
+            return False
+        ends = (now - part * part_s for part in range(_PARTS))
+        return all(tally.count(end - part_s, end) > self.low * part_s for end in ends)
 
     def room_at(
         self, cost: float, tally: Tally | WeightedTally, margin_s: float, *, is_flooded: bool

@@ -97,6 +97,7 @@ def in_words(limit: Limit, now: float, accepted_in_a_row: int = 0) -> str:
     if refuted and limit.most == math.inf:
         times += refuted.replace("refutes", "refute")
     evidence = f"{height}, from {times}; last {span(now - limit.last_seen)} ago"
+    evidence += "; too old to make requests wait" if now >= limit.given_up_at else ""
     return f"{evidence}; refused at most one in {accepted_in_a_row:,}" if accepted_in_a_row else evidence
 
 
