@@ -270,7 +270,9 @@ class Told(Gateway):
             self._tell(self._after)
 
     def _tell(self, height: Height) -> None:
-        self.pacer.believe([replace(limit) for limit in height.known], height.at_a_time)
+        self.pacer.pools.at("all").estimator.believe(
+            [replace(limit) for limit in height.known], height.at_a_time
+        )
 
 
 def _is_exact(cell: Cell) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel
 
+from rig.key_pools import only
 from sealgate.cli import COMMANDS
 from sealgate.config import Config
 from sealgate.config.venues import COMMON
@@ -37,7 +38,7 @@ STATUS = Status(
             (),
             (),
             ClockStatus(0.0, 0.0, 0.0, 0, 0, None),
-            (KeyStatus("main", "spot", 0.0, {}, {}, (LIMIT,), None, sharing=SHARING),),
+            (KeyStatus("main", "spot", 0.0, {}, {}, only(LIMIT), sharing=SHARING),),
         ),
     ),
     JournalStatus(0, (), None, is_refusing=False),

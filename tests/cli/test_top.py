@@ -70,6 +70,8 @@ async def test_it_ends_with_the_gateway(upstream: Upstream, tmp_path: Path) -> N
 WORDS = "20 to 21 per 1 s, from 2 refusals; last 48 s ago; refused at most one in 700"
 NEXT = "next: 20.5 per 1 s, in 40 s, if requests wait"
 LIMIT = {
+    "pool": "all",
+    "of": "",
     "n": 20.0,
     "window_s": 1.0,
     "used_ratio": 0.97,
@@ -82,6 +84,10 @@ KEY: dict[str, Any] = {
     "exchange": "spot",
     "pause_s": 0.0,
     "spent_s": 0.0,
+    "has_pools": False,
+    "pools": [],
+    "more_pools": 0,
+    "closed": "",
     "used": 19.4,
     "sent_per_s": 12.5,
     "at_a_time": None,
@@ -105,6 +111,7 @@ SPOT: dict[str, Any] = {
     "keys": ["main"],
     "used_ratio": 0.97,
     "pause_s": 0.0,
+    "open_pools": [],
     "waiting": 9,
     "sent_per_s": 12.5,
     "requests": 1234,
@@ -193,6 +200,45 @@ def test_all_that_can_be_seen(width: int) -> None:
         assert part in text, part
     bots = [line.split() for line in text.splitlines() if "flood" in line]
     assert ["flood", "12.5", "75%", "25%", "9"] in bots
+
+
+def in_pools(name: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "pool": name,
+        "of": "",
+        "passes": name,
+        "state": "open",
+        "closed": "",
+        "is_shared": False,
+        "pause_s": 0.0,
+        "at_a_time": None,
+        "limits": [LIMIT | {"pool": name}],
+    } | changes
+
+
+CLOSED = in_pools("orders", state="closed", closed="closed for 7 s", pause_s=6.5)
+PATH = in_pools("path", of="POST /v5/order/create-batch", passes="", limits=[])
+IN_POOLS = KEY | {
+    "has_pools": True,
+    "pools": [in_pools("weight"), CLOSED, PATH],
+    "closed": "orders: closed for 7 s; cancels and reads go on",
+    "disabled": None,
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_each_pool_has_its_line(width: int) -> None:
+    text = shown(width, keys=[IN_POOLS], exchanges=[SPOT | {"open_pools": [in_pools("public")]}])
+    for part in (
+        "Key main  1 pool closed  next 429",
+        "\n  orders: closed for 7 s; cancels and reads go on\n",
+        "\nweight  ",
+        " 97 % of 20 to 21 per 1 s, from 2 refusals\n",
+        "closed for 7 s\n",
+        "path POST /v5/order/create-…  limit not known yet\n",
+        "Requests without a key\npublic  ",
+    ):
+        assert part in text, part
 
 
 def test_where_nothing_went_wrong_it_says_so() -> None:

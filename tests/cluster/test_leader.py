@@ -6,13 +6,15 @@ from copy import copy
 import pytest
 
 from sealgate.cluster.leader import LISTENS_S, Leader
-from sealgate.cluster.messages import Completion, Note
+from sealgate.cluster.messages import Completion, Note, Passage, SharedPool
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.round_trips import FIRST_S
 from sealgate.venues.routes import Lane
 
+ALL = "all"
+ANY = Passage((ALL,), ())  # what a claim passes of which nothing more is known
 TEN = Limit(10.0, 1.0, 10.0, 10.0, most=10.0)
 ONE_IN_FIVE = Limit(1.0, 5.0, 0.2, 0.2, most=0.2)
 ACCEPTED = LimitReply(Fate.ACCEPTED)
@@ -23,7 +25,8 @@ def claim(name: str, bot: str = "bot", give_up_at: float = 1000.0) -> Claim:
 
 
 def leader_of(*limits: Limit, opens_at: float = 0.0) -> Leader:
-    leader = Leader(PacerSettings(), lambda: 0.5, [copy(limit) for limit in limits], opens_at)
+    known = {ALL: SharedPool(tuple(map(copy, limits)))}
+    leader = Leader(PacerSettings(), lambda: 0.5, known, opens_at)
     leader.advance(0.0)
     return leader
 
@@ -46,7 +49,7 @@ def told(leader: Leader, now: float, member: str, *notes: Note | None) -> str:
         leader.forget(member, now) if note is None else leader.receive(member, note, now)
     leader.advance(now)
     grant = leader.take_grant(member)
-    return " ".join((*grant.go, *grant.credits))
+    return " ".join((*grant.go, *(name for names in grant.credits.values() for name in names)))
 
 
 NINE = "1 2 3 4 5 6 7 8 9"
@@ -77,14 +80,14 @@ TRANSCRIPTS: dict[str, tuple[list[Limit], Transcript]] = {
     "what a late comer has spent counts as sent now": (
         [TEN],
         [
-            (1.0, "late", (Note(is_new=True, spent=[(0.5, 4.0), (0.1, 4.0)]),), ""),
+            (1.0, "late", (Note(is_new=True, spent={ALL: [(0.5, 4.0), (0.1, 4.0)]}),), ""),
             (1.0, "a", (waits("1 2 3"),), "1 2"),
         ],
     ),
     "credits are places that nobody else has: a quarter of the smallest limit": (
         [TEN, Limit(1000.0, 60.0, 16.666667, 16.666667, most=16.666667)],
         [
-            (0.0, "a", (Note(wants=20),), "+1 +2"),
+            (0.0, "a", (Note(wants={ANY: 20}),), "+1 +2"),
             (0.0, "b", (waits(NINE),), "1 2 3 4 5 6 7 8"),
             (0.1, "a", (Note(gone=["+1", "+2"]),), ""),
             (0.2, "b", (NEWS,), "9"),
@@ -93,23 +96,23 @@ TRANSCRIPTS: dict[str, tuple[list[Limit], Transcript]] = {
     "a credit that was given back can be lent anew": (
         [TEN],
         [
-            (0.0, "a", (Note(wants=20),), "+1 +2"),
+            (0.0, "a", (Note(wants={ANY: 20}),), "+1 +2"),
             (0.0, "a", (Note(gone=["+1", "+2"]),), ""),
-            (0.1, "a", (Note(wants=20),), "+3 +4"),
+            (0.1, "a", (Note(wants={ANY: 20}),), "+3 +4"),
         ],
     ),
     "a credit that is used makes room for another": (
         [TEN],
         [
-            (0.0, "a", (Note(wants=2),), "+1 +2"),
-            (0.1, "a", (Note(wants=2),), ""),
-            (0.2, "a", (Note(sent=[("+1", 0.2)], wants=2),), "+3"),
+            (0.0, "a", (Note(wants={ANY: 2}),), "+1 +2"),
+            (0.1, "a", (Note(wants={ANY: 2}),), ""),
+            (0.2, "a", (Note(sent=[("+1", 0.2)], wants={ANY: 2}),), "+3"),
         ],
     ),
     "a credit that is used counts from then on": (
         [TEN],
         [
-            (0.0, "a", (Note(wants=1),), "+1"),
+            (0.0, "a", (Note(wants={ANY: 1}),), "+1"),
             (0.91, "a", (Note(sent=[("+1", 0.9)]),), ""),
             (0.95, "a", (over("+1", 0.9, 0.92),), ""),
             (1.5, "b", (waits(ELEVEN),), f"0 {NINE[:-2]}"),
@@ -119,9 +122,9 @@ TRANSCRIPTS: dict[str, tuple[list[Limit], Transcript]] = {
         [Limit(32.0, 1.0, 32.0, 32.0, most=32.0)],
         [
             (0.0, "b", (NEWS,), ""),
-            (0.0, "a", (Note(wants=20),), "+1 +2 +3 +4"),
-            (0.0, "b", (Note(wants=20),), "+5 +6 +7 +8"),
-            (0.0, "a", (Note(wants=20),), ""),
+            (0.0, "a", (Note(wants={ANY: 20}),), "+1 +2 +3 +4"),
+            (0.0, "b", (Note(wants={ANY: 20}),), "+5 +6 +7 +8"),
+            (0.0, "a", (Note(wants={ANY: 20}),), ""),
         ],
     ),
     "where credits are few, one to each while there is one": (
@@ -129,18 +132,18 @@ TRANSCRIPTS: dict[str, tuple[list[Limit], Transcript]] = {
         [
             (0.0, "b", (NEWS,), ""),
             (0.0, "c", (NEWS,), ""),
-            (0.0, "a", (Note(wants=20),), "+1"),
-            (0.0, "b", (Note(wants=20),), "+2"),
-            (0.0, "c", (Note(wants=20),), ""),
+            (0.0, "a", (Note(wants={ANY: 20}),), "+1"),
+            (0.0, "b", (Note(wants={ANY: 20}),), "+2"),
+            (0.0, "c", (Note(wants={ANY: 20}),), ""),
         ],
     ),
     "no credit where there is no room": (
         [TEN, Limit(10.0, 60.0, 0.166667, 0.166667, most=0.166667)],
-        [(0.0, "b", (waits(f"0 {NINE}"),), f"0 {NINE}"), (0.5, "a", (Note(wants=1),), "")],
+        [(0.0, "b", (waits(f"0 {NINE}"),), f"0 {NINE}"), (0.5, "a", (Note(wants={ANY: 1}),), "")],
     ),
     "where no limit is known credits are many": (
         [],
-        [(0.0, "a", (Note(wants=1000),), " ".join(f"+{number}" for number in range(1, 257)))],
+        [(0.0, "a", (Note(wants={ANY: 1000}),), " ".join(f"+{number}" for number in range(1, 257)))],
     ),
     "what is told late counts from when it was sent": (
         [TEN],
@@ -155,7 +158,7 @@ TRANSCRIPTS: dict[str, tuple[list[Limit], Transcript]] = {
     "a member that is gone leaves what it sent counted, and no more": (
         [TEN],
         [
-            (0.0, "a", (Note(wants=2),), "+1 +2"),
+            (0.0, "a", (Note(wants={ANY: 2}),), "+1 +2"),
             (0.0, "a", (waits("1 2 3 4 5 6 7 8"),), "1 2 3 4 5 6 7 8"),
             (0.0, "b", (waits("x"),), ""),
             (0.1, "never seen", (None,), ""),
@@ -189,7 +192,7 @@ TRANSCRIPTS: dict[str, tuple[list[Limit], Transcript]] = {
     ),
     "what a member wrote before it began anew is void": (
         [TEN],
-        [(0.0, "a", (Note(wants=1), waits(ELEVEN), Note(is_new=True)), ""), (5.0, "a", (NEWS,), "")],
+        [(0.0, "a", (Note(wants={ANY: 1}), waits(ELEVEN), Note(is_new=True)), ""), (5.0, "a", (NEWS,), "")],
     ),
     "what it does not know of changes nothing": (
         [TEN],
@@ -225,10 +228,10 @@ def test_what_it_grants(limits: list[Limit], transcript: Transcript) -> None:
 def test_a_name_that_comes_again_stands_for_who_waits_now(note: Note) -> None:
     leader = leader_of(ONE_IN_FIVE)
     assert told(leader, 0.0, "a", waits("1")) == "1"
-    leader.pacer.hold(9.0)
+    leader.pacer.hold(ALL, 9.0, 0.0)
     leader.receive("a", note, 0.1)
     leader.receive("a", waits("1"), 0.1)
-    assert leader.pacer.status(0.1).waiting == {(Lane.ORDER, "bot"): 1}
+    assert leader.pacer.status(0.1).waiting == {("", Lane.ORDER, "bot"): 1}
     leader.forget("a", 0.2)
     assert leader.pacer.status(0.2).waiting == {}
 
@@ -247,8 +250,8 @@ def test_a_bot_at_two_gateways_has_one_share() -> None:
 def test_before_it_opens_it_only_listens_and_counts() -> None:
     leader = leader_of(TEN, opens_at=LISTENS_S)
     assert not leader.is_due(0.0)
-    leader.receive("a", Note(is_new=True, spent=[(0.9, 1.0), (0.3, 3.0), (0.1, 3.0)]), 0.0)
-    leader.receive("b", Note(is_new=True, spent=[(0.2, 2.0)], wants=5), 0.1)
+    leader.receive("a", Note(is_new=True, spent={ALL: [(0.9, 1.0), (0.3, 3.0), (0.1, 3.0)]}), 0.0)
+    leader.receive("b", Note(is_new=True, spent={ALL: [(0.2, 2.0)]}, wants={ANY: 5}), 0.1)
     assert told(leader, 0.2, "a", waits("1 2 3")) == ""
     assert not leader.goes_at_once("b", claim("1"), 0.2)
     assert told(leader, LISTENS_S, "a") == "1 2"
@@ -264,7 +267,7 @@ def test_what_cannot_go_in_time_is_declined_with_the_reason() -> None:
     assert (rejected.name, rejected.slug) == ("far too late", "deadline_exceeded")
     assert rejected.retry_after_s == pytest.approx(10.0, abs=0.1)
     told(leader, 0.0, "a", waits("2"))
-    leader.pacer.hold(9.0)
+    leader.pacer.hold(ALL, 9.0, 0.0)
     leader.advance(5.6)
     [rejected] = leader.take_grant("a").rejected
     assert (rejected.name, rejected.slug) == ("too late", "deadline_exceeded")

@@ -14,8 +14,10 @@ from sealgate.cluster.messages import (
     Message,
     MessageError,
     Note,
+    Passage,
     RejectedClaim,
-    SharedLimit,
+    SharedLimits,
+    SharedPool,
     read_message,
     shares,
     write,
@@ -29,6 +31,10 @@ from sealgate.venues.routes import Lane
 numbers = st.integers(0, 1000).map(float)
 positive = st.integers(1, 1000).map(float)
 names = st.text("abc-+", min_size=1, max_size=6)
+places = st.sampled_from(["all", "https://a.example key 1f | path | POST /v5/order", "é | pair | XBT/USD"])
+pools = st.lists(places, min_size=1, max_size=3, unique=True).map(tuple)
+subjects = st.lists(names, max_size=3, unique=True).map(tuple)
+passages = st.builds(Passage, pools, subjects)
 quotas = st.builds(
     Quota,
     st.just(math.inf) | positive,
@@ -36,6 +42,7 @@ quotas = st.builds(
     st.none() | numbers,
     st.none() | numbers,
     names | st.sampled_from(["", "\xa0"]),  # as the exchange writes it
+    st.just("") | names,
 )
 replies = st.builds(
     LimitReply,
@@ -44,19 +51,31 @@ replies = st.builds(
     st.sampled_from([0.0, 1.0]),
     st.lists(quotas, max_size=2).map(tuple),
     is_documented=st.booleans(),
+    pool=st.just("") | names,
+    shuts_out=st.just("") | names,
 )
 claims = st.builds(
-    Claim, names, names, st.sampled_from(Lane), numbers, positive, positive, st.booleans(), st.booleans()
+    Claim,
+    names,
+    names,
+    st.sampled_from(Lane),
+    numbers,
+    positive,
+    positive,
+    st.booleans(),
+    st.booleans(),
+    pools=pools,
+    subjects=subjects,
 )
 notes = st.builds(
     Note,
     st.booleans(),
-    st.lists(st.tuples(numbers, numbers), max_size=3),
+    st.dictionaries(places, st.lists(st.tuples(numbers, numbers), max_size=3), max_size=2),
     st.lists(names, max_size=3),
     st.lists(st.tuples(names, numbers), max_size=3),
     st.lists(st.builds(Completion, names, replies, numbers, numbers), max_size=3),
     st.lists(claims, max_size=3),
-    st.integers(0, 64),
+    st.dictionaries(passages, st.integers(0, 64), max_size=2),
 )
 
 
@@ -77,7 +96,7 @@ def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: 
     assert message.note == note
 
 
-CLAIM = ["1", "bot", "order", 5.0, 1.0, 1.0, False, False]
+CLAIM = ["1", "bot", "order", 5.0, 1.0, 1.0, False, False, ["key | orders", "all"], ["key"]]
 
 
 def with_claim(at: int, value: object) -> dict[str, object]:
@@ -86,6 +105,10 @@ def with_claim(at: int, value: object) -> dict[str, object]:
 
 def with_reply(*columns: object) -> dict[str, object]:
     return {"completed": [["1", [*columns], 0.5, 0.1]]}
+
+
+def with_quota(*columns: object) -> dict[str, object]:
+    return with_reply("accepted", None, 1.0, False, "", "", [[*columns]])
 
 
 STRANGE_NOTES: dict[str, object] = {
@@ -101,14 +124,26 @@ STRANGE_NOTES: dict[str, object] = {
     "a bot whose name ends the line": with_claim(1, "b\nc"),
     "no lane": with_claim(2, "fast"),
     "a name without end": with_claim(0, "x" * 2000),
+    "no pools": with_claim(8, []),
+    "a pool without a name": with_claim(8, [""]),
+    "a pool twice": with_claim(8, ["all", "all"]),
+    "a pool that moves a terminal's cursor": with_claim(8, ["\x1b[2J"]),
+    "pools without end": with_claim(8, [str(number) for number in range(101)]),
+    "a subject without end": with_claim(9, ["x" * 2000]),
+    "too many subjects": with_claim(9, ["1", "2", "3", "4"]),
     "too short": {"waits": [CLAIM[:5]]},
     "no reply": {"completed": [["1", None, 0.5, 0.1]]},
-    "a fate of another version": with_reply("late", None, 1.0, False, []),
-    "a resolution below 0": with_reply("accepted", None, -1.0, False, []),
-    "a quota of nothing": with_reply("accepted", None, 1.0, False, [[0, 1.0, None, None, ""]]),
-    "a quota in no time": with_reply("accepted", None, 1.0, False, [[1, 0, None, None, ""]]),
+    "a fate of another version": with_reply("late", None, 1.0, False, "", "", []),
+    "a resolution below 0": with_reply("accepted", None, -1.0, False, "", "", []),
+    "a quota of nothing": with_quota(0, 1.0, None, None, "", ""),
+    "a quota in no time": with_quota(1, 0, None, None, "", ""),
     "names that are none": {"gone": [1]},
-    "a wish that is none": {"wants": 0.5},
+    "a refusing pool without end": with_reply("limited", None, 1.0, False, "x" * 2000, "", []),
+    "a subject that is none": with_reply("banned", None, 1.0, False, "", None, []),
+    "a wish that is none": {"wants": [[["all"], [], 0.5]]},
+    "a wish for nothing": {"wants": [[[], [], 1]]},
+    "what was sent where is not said": {"spent": {"": [[1.0, 1.0]]}},
+    "a cost below 0 that was sent": {"spent": {"all": [[1.0, -1.0]]}},
     "a truth that is none": {"is_new": 0},
     "no object": [],
 }
@@ -129,11 +164,14 @@ STRANGE: dict[str, bytes] = {
     "an epoch below 0": b'{"epoch":-1}',
     "an epoch that no float holds": b'{"epoch":9007199254740992}',
     "a truth value for an epoch": b'{"epoch":true}',
-    "a pause without end": b'{"pause":Infinity}',
-    "a pause that is no number": b'{"pause":NaN}',
-    "a pause of many digits": b'{"pause":1' + b"0" * 400 + b"}",
-    "a pause of years": b'{"pause":63072000}',
-    "a pause before now": b'{"pause":-1}',
+    "a pause without end": b'{"pauses":{"all":Infinity}}',
+    "a pause that is no number": b'{"pauses":{"all":NaN}}',
+    "a pause of many digits": b'{"pauses":{"all":1' + b"0" * 400 + b"}}",
+    "a pause of years": b'{"pauses":{"all":63072000}}',
+    "a pause before now": b'{"pauses":{"all":-1}}',
+    "a pause of what cannot be shown": b'{"pauses":{"\\u001b[2J":1}}',
+    "a pause of what has no end": b'{"pauses":{"' + b"x" * 2000 + b'":1}}',
+    "pauses without end": json.dumps({"pauses": dict.fromkeys(map(str, range(2001)), 1.0)}).encode(),
     "nobody's note": b'{"sender":5,"note":{}}',
     "a sender in two words": b'{"sender":"a b","note":{}}',
     "a sender without end": b'{"sender":"' + b"x" * 2000 + b'","note":{}}',
@@ -143,9 +181,11 @@ STRANGE: dict[str, bytes] = {
     "a refusal in words that move a terminal's cursor": (
         b'{"grant":{"rejected":[["a","deadline_exceeded","\\u001b[2J",null]]}}'
     ),
-    "an announcement that is none": b'{"limit":[]}',
-    "an announcement of limits that are none": b'{"limit":{"limits":[{}]}}',
-    "an announcement of what is no limit": b'{"limit":{"limits":[1]}}',
+    "a credit for nothing": b'{"grant":{"credits":[[[],[],["+1"]]]}}',
+    "an announcement that is none": b'{"limits":[]}',
+    "an announcement of limits that are none": b'{"limits":{"pools":{"all":{"limits":[{}]}}}}',
+    "an announcement of what is no limit": b'{"limits":{"pools":{"all":{"limits":[1]}}}}',
+    "an announcement of no pool": b'{"limits":{"pools":{"":{}}}}',
 }
 
 
@@ -157,11 +197,11 @@ def test_a_message_that_makes_no_sense_is_none(raw: bytes) -> None:
 
 @pytest.mark.parametrize("pause_s", [0.0, 3.0, 366 * 86_400.0])
 def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
-    assert read_message(json.dumps({"pause": pause_s}), 0.0).pause == pause_s
+    assert read_message(json.dumps({"pauses": {"all": pause_s}}), 0.0).pauses == {"all": pause_s}
 
 
 def test_nothing_ended_in_the_future() -> None:
-    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, []], -1e9, -1e9]]}}
+    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, "", "", []], -1e9, -1e9]]}}
     note = read_message(json.dumps(plain), 100.0).note
     assert note is not None
     assert [(one.sent_at, one.at) for one in note.completed] == [(100.0, 100.0)]
@@ -187,33 +227,37 @@ SHOWN = LimitStatus(
     ],
 )
 def test_a_limit_that_makes_no_sense_is_none(part: str, change: dict[str, object]) -> None:
-    shared = SharedLimit((Limit(20.0, 1.0, 20.0),), (SHOWN,))
-    plain = json.loads(write(Message(3, limit=shared), 100.0))
-    plain["limit"][part][0] |= change
+    shared = SharedLimits({"all": SharedPool((Limit(20.0, 1.0, 20.0),), (SHOWN,))})
+    plain = json.loads(write(Message(3, limits=shared), 100.0))
+    plain["limits"]["pools"]["all"][part][0] |= change
     with pytest.raises(MessageError):
         read_message(json.dumps(plain), 100.0)
 
 
 def test_only_a_note_that_says_something_is_true() -> None:
     assert not Note()
-    assert Note(wants=1)
+    assert Note(wants={Passage(("all",), ()): 1})
     assert Note(is_new=True)
 
 
 def test_a_grant_is_read_as_it_was_written() -> None:
     rejected = RejectedClaim("c", "deadline_exceeded", "The queue is longer than you can wait.", 2.5)
-    grant = Grant(["a", "b"], ["+1"], [rejected, rejected._replace(retry_after_s=None)])
+    orders, reads = (Passage((pool, "all"), ("key",)) for pool in ("orders", "reads"))
+    grant = Grant(
+        ["a", "b"], {orders: ["+1"], reads: ["+2", "+3"]}, [rejected, rejected._replace(retry_after_s=None)]
+    )
     assert read_message(write(Message(3, grant=grant), 0.0), 0.0) == Message(3, grant=grant)
 
 
 def test_limits_are_handed_over_with_what_was_searched() -> None:
     searched = Limit(19.0, 1.0, 18.5, 21.0, seen=3, last_seen=90.0, is_held=True, rest_s=40.0)
     published = Limit(1.0, 60.0, 1 / 60, 1 / 60, most=1 / 60)
-    written = write(Message(3, limit=SharedLimit((searched, published), (SHOWN,), 4)), 100.0)
-    limit = read_message(written, 1000.0).limit
-    assert limit is not None
-    assert (limit.statuses, limit.at_a_time) == ((SHOWN,), 4)
-    first, second = limit.limits
+    shared = SharedLimits({"orders": SharedPool((searched, published), (SHOWN,), 4), "all": SharedPool()})
+    read = read_message(write(Message(3, limits=shared), 100.0), 1000.0).limits
+    assert read is not None
+    pool = read.pools["orders"]
+    assert (pool.statuses, pool.at_a_time, read.pools["all"]) == ((SHOWN,), 4, SharedPool())
+    first, second = pool.limits
     assert (first.n, first.window, first.low, first.high) == (19.0, 1.0, 18.5, 21.0)
     assert (first.last_seen, first.is_held, first.rest_s, first.most) == (990.0, True, 40.0, math.inf)
     assert first.next_at > 1000.0

@@ -18,17 +18,22 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from rig.compiled import IS_COMPILED
 from sealgate.cluster.leader import Leader
-from sealgate.cluster.messages import Completion, Grant, Note, SharedLimit
+from sealgate.cluster.messages import Completion, Grant, Note, SharedLimits, SharedPool
 from sealgate.cluster.relay import LeaderRelay
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pool import PoolSettings
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 
 # Coarse, so that deadlines, pauses and grants often meet in the same moment.
 times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])
 which = st.integers(0, 1000)
+ALL, ORDERS = "all", "key | orders"
+POOLS = {Lane.READ: (ALL,), Lane.CANCEL: (ALL,), Lane.ORDER: (ORDERS, ALL)}
+TWO_A_SECOND = PacerSettings(6, pools={ALL: PoolSettings((Quota(2, 1.0),))})
 _DEAREST = 3.0  # cost
 _SLOT_S = 0.5  # of a request of cost 1 at the pacer's limit
 
@@ -49,7 +54,7 @@ class PacerPromises(RuleBasedStateMachine):
         self.pacer = self.made()
 
     def made(self) -> Pacer:
-        return Pacer(PacerSettings(queue=6, known=(Quota(2, 1.0),)), lambda: 0.5)
+        return Pacer(TWO_A_SECOND, lambda: 0.5)
 
     def obey(self) -> None:
         release = self.pacer.release(self.now)
@@ -70,7 +75,7 @@ class PacerPromises(RuleBasedStateMachine):
         for claim in self.waiting.values():
             assert self.now < claim.give_up_at, "it waits although its time is over"
             assert self.look_at <= claim.give_up_at, "nobody looks when its time is over"
-            assert claim.give_up_at >= self.pacer.paused_until, (
+            assert claim.give_up_at >= self.pacer.pools.paused_until(claim.pools, claim.subjects), (
                 "it waits for a pause that it does not outlast"
             )
 
@@ -142,7 +147,9 @@ class PacerPromises(RuleBasedStateMachine):
     def a_request_comes(self, lane: Lane, bot: str, cost: float, wait_s: float) -> None:
         self.count += 1
         is_read = lane is Lane.READ
-        self.ask(Claim(str(self.count), bot, lane, self.now + wait_s, cost=cost, is_read=is_read))
+        claim = Claim(str(self.count), bot, lane, self.now + wait_s, cost=cost, is_read=is_read)
+        claim.pools, claim.subjects = POOLS[lane], ("key",)
+        self.ask(claim)
 
     @rule(bot=st.sampled_from("ab"), wait_s=times, alike=st.sampled_from(["positions", "orders"]))
     def a_read_comes_that_others_may_share(self, bot: str, wait_s: float, alike: str) -> None:
@@ -163,11 +170,20 @@ class PacerPromises(RuleBasedStateMachine):
         self.obey()
 
     @precondition(lambda self: self.out)
-    @rule(number=which, fate=st.sampled_from(Fate), pause_s=st.none() | times, again=st.booleans())
-    def an_answer_comes(self, number: int, fate: Fate, pause_s: float | None, again: bool) -> None:
+    @rule(
+        number=which,
+        fate=st.sampled_from(Fate),
+        pause_s=st.none() | times,
+        closes=st.sampled_from([("", ""), ("all", ""), ("orders", ""), ("", "key")]),
+        again=st.booleans(),
+    )
+    def an_answer_comes(
+        self, number: int, fate: Fate, pause_s: float | None, closes: tuple[str, str], again: bool
+    ) -> None:
         claim = _picked(self.out, number)
         self.pacer.sent(claim, self.now)
-        reply = LimitReply(fate, pause_s, 0.0)
+        pool, shuts_out = closes if fate in {Fate.LIMITED, Fate.BANNED} else ("", "")
+        reply = LimitReply(fate, pause_s, 0.0, pool=pool, shuts_out=shuts_out)
         self.pacer.answered(claim, self.now, reply)
         self.was_limited = self.was_limited or reply.is_refusal
         self.obey()
@@ -178,9 +194,9 @@ class PacerPromises(RuleBasedStateMachine):
     def time_passes(self, seconds: float, late_s: float) -> None:
         self.wait(seconds, late_s)
 
-    @rule(seconds=times)
-    def another_gateway_was_paused(self, seconds: float) -> None:
-        self.pacer.hold(self.now + seconds)
+    @rule(seconds=times, place=st.sampled_from([ALL, ORDERS, "key | (shut out)"]))
+    def another_gateway_was_paused(self, seconds: float, place: str) -> None:
+        self.pacer.hold(place, self.now + seconds, self.now)
         self.was_limited = True  # the reply to the one that goes first tells something new
         self.obey()
 
@@ -213,13 +229,13 @@ class MemberPromises(PacerPromises):
         return self.now
 
     def new_leader(self) -> Leader:
-        return Leader(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0, 2.0)], self.now)
+        return Leader(PacerSettings(), lambda: 0.5, two_a_second(), self.now)
 
     @rule(replicas=st.integers(1, 3), leads=st.booleans())
     def a_leader_begins(self, replicas: int, leads: bool) -> None:
         self.leader = self.new_leader()
         self.grants.clear()
-        self.relay.know(SharedLimit((Limit(2.0, 1.0, 2.0),), replicas=replicas))
+        self.relay.know(SharedLimits(two_a_second(), replicas))
         self.relay.leader = self.leader if leads else None
         self.relay.share(self.now)
         self.obey()
@@ -281,7 +297,11 @@ class MemberPromises(PacerPromises):
                 self.grants.clear()
                 self.now += 100.0
                 self.obey()
-            assert self.leader.pacer.status(self.now).waiting.keys() <= {(Lane.ORDER, "other")}
+            assert self.leader.pacer.status(self.now).waiting.keys() <= {("", Lane.ORDER, "other")}
+
+
+def two_a_second() -> dict[str, SharedPool]:
+    return {ALL: SharedPool((Limit(2.0, 1.0, 2.0),))}
 
 
 def _picked(claims: dict[str, Claim], number: int) -> Claim:

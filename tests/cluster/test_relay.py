@@ -7,16 +7,27 @@ import pytest
 
 from rig.kept_limit import kept
 from sealgate.cluster.leader import Leader
-from sealgate.cluster.messages import Completion, Grant, Note, RejectedClaim, SharedLimit
+from sealgate.cluster.messages import (
+    Completion,
+    Grant,
+    Note,
+    Passage,
+    RejectedClaim,
+    SharedLimits,
+    SharedPool,
+)
 from sealgate.cluster.relay import LeaderRelay
 from sealgate.limits import Limit
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection, Release
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import LimitStatus
 from sealgate.venues.routes import Lane
 
+ALL = "all"
+ANY = Passage((ALL,), ())  # what a claim passes of which nothing more is known
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 SHOWN = LimitStatus(
     20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
@@ -43,16 +54,26 @@ def waiting(relay: LeaderRelay, *names: str, now: float = 0.0) -> list[Claim]:
 
 
 def shown(relay: LeaderRelay) -> tuple[LimitStatus, ...]:
-    return relay.shown(relay.pacer.status(0.0), 0.0).limits
+    relay.pacer.pools.at(ALL)
+    return relay.shown(relay.pacer.status(0.0), 0.0).pools[ALL].limits
+
+
+def of_all(*known: Limit, replicas: int = 1, shown: tuple[LimitStatus, ...] = ()) -> SharedLimits:
+    return SharedLimits({ALL: SharedPool(known, shown)}, replicas)
+
+
+def count_sent(relay: LeaderRelay, *sends: tuple[float, float]) -> None:
+    for at, cost in sends:
+        relay.pacer.pools.at(ALL).estimator.log.add(at, cost)
 
 
 def adopt(relay: LeaderRelay, settings: PacerSettings) -> None:
-    relay.pacer.adopt(settings)
+    relay.pacer.pools.adopt(settings)
     relay.adopt(settings)
 
 
 def restore(relay: LeaderRelay, snapshot: Snapshot) -> None:
-    relay.pacer.restore(snapshot, 0.0)
+    relay.pacer.pools.restore({ALL: snapshot}, 0.0)
     relay.restored()
 
 
@@ -103,7 +124,7 @@ def test_what_will_not_be_sent_is_given_back(
     give_up(relay)
     assert relay.take_note() == Note(gone=["a"])
     assert relay.due_at == math.inf
-    assert relay.pacer.status(0.0).waiting == {(Lane.ORDER, "bot"): 1}
+    assert relay.pacer.status(0.0).waiting == {("", Lane.ORDER, "bot"): 1}
 
 
 def test_who_leaves_before_the_leader_has_heard_of_it_is_not_mentioned(relay: LeaderRelay) -> None:
@@ -163,8 +184,8 @@ def test_a_late_first_byte_is_told(relay: LeaderRelay) -> None:
 
 def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(relay: LeaderRelay) -> None:
     assert not relay.pacer.goes_at_once(claim(), 0.0)
-    assert relay.take_note().wants > 0
-    relay.take_grant(Grant(credits=["+1", "+2"]), 0.0)
+    assert relay.take_note().wants[ANY] > 0
+    relay.take_grant(Grant(credits={ANY: ["+1", "+2"]}), 0.0)
     assert relay.pacer.goes_at_once(claim(), 0.1)
     relay.pacer.sent(claim(), 0.1)
     relay.pacer.answered(claim(), 0.2, ACCEPTED)
@@ -174,15 +195,15 @@ def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(relay: LeaderRelay) ->
 
 
 def test_in_the_leaders_own_process_a_claim_goes_while_the_leader_has_room(relay: LeaderRelay) -> None:
-    relay.leader = Leader(PacerSettings(known=(Quota(1, 1.0),)), lambda: 0.5, [], 0.0)
+    relay.leader = Leader(PacerSettings(known=(Quota(1, 1.0),)), lambda: 0.5, {}, 0.0)
     assert [relay.pacer.goes_at_once(claim(name), 0.0) for name in "ab"] == [True, False]
     relay.pacer.leave(claim("b"))
     assert relay.take_note() == Note()
 
 
 def test_a_credit_that_is_not_used_goes_back(relay: LeaderRelay) -> None:
-    relay.take_grant(Grant(credits=["+1"]), 0.0)
-    relay.take_grant(Grant(credits=["+2"]), 0.5)
+    relay.take_grant(Grant(credits={ANY: ["+1"]}), 0.0)
+    relay.take_grant(Grant(credits={ANY: ["+2"]}), 0.5)
     for end, name in ((1.0, "+1"), (1.5, "+2")):
         assert relay.credit_ends_at() == end
         relay.return_credits(end)
@@ -194,11 +215,11 @@ def test_no_credit_outlives_a_pause(relay: LeaderRelay) -> None:
     [a] = waiting(relay, "a")
     granted(relay, "a")
     relay.take_note()
-    relay.take_grant(Grant(credits=["+1"]), 0.0)
-    relay.pacer.hold(0.2)
+    relay.take_grant(Grant(credits={ANY: ["+1"]}), 0.0)
+    relay.pacer.hold(ALL, 0.2, 0.0)
     assert relay.take_note().gone == ["+1"]
-    relay.take_grant(Grant(credits=["+2"]), 0.3)
-    relay.pacer.hold(0.2)  # what was known already voids nothing
+    relay.take_grant(Grant(credits={ANY: ["+2"]}), 0.3)
+    relay.pacer.hold(ALL, 0.2, 0.0)  # what was known already voids nothing
     assert relay.take_note().gone == []
     relay.pacer.answered(a, 0.3, LimitReply(Fate.LIMITED, 0.1, 0.0))
     assert relay.take_note().gone == ["+2"]
@@ -210,7 +231,7 @@ NO_CREDIT: dict[str, tuple[Callable[[LeaderRelay], object], Claim, float, bool]]
     "its time is over": (lambda _: None, claim(give_up_at=-1.0), 0.0, False),
     "it costs more than one": (lambda _: None, claim(cost=2.0), 0.0, False),
     "the credit is too old": (lambda _: None, claim(), 1.0, False),
-    "paused": (lambda relay: relay.pacer.hold(1.0), claim(), 0.0, False),
+    "paused": (lambda relay: relay.pacer.hold(ALL, 1.0, 0.0), claim(), 0.0, False),
     "somebody waits": (lambda relay: waiting(relay, "before"), claim(), 0.0, False),
     "another of its serial is under way": (
         lambda relay: relay.pacer.goes_at_once(Claim("b", "bot", Lane.ORDER, 9.0, serial="k"), 0.0),
@@ -225,7 +246,7 @@ NO_CREDIT: dict[str, tuple[Callable[[LeaderRelay], object], Claim, float, bool]]
 def test_when_a_credit_is_used(
     relay: LeaderRelay, before: Callable[[LeaderRelay], object], one: Claim, now: float, *, is_used: bool
 ) -> None:
-    relay.take_grant(Grant(credits=["+1", "+2"]), 0.0)
+    relay.take_grant(Grant(credits={ANY: ["+1", "+2"]}), 0.0)
     before(relay)
     assert relay.pacer.goes_at_once(one, now) is is_used
 
@@ -236,7 +257,7 @@ def answered(name: str, fate: Fate) -> Callable[[LeaderRelay], None]:
     def tell(relay: LeaderRelay) -> None:
         one = claim("a" if name == "a" else "c")
         if name != "a":
-            relay.take_grant(Grant(credits=[name]), 1.0)
+            relay.take_grant(Grant(credits={ANY: [name]}), 1.0)
             assert relay.pacer.goes_at_once(one, 1.0)
             relay.take_note()
         relay.pacer.answered(one, 1.0, LimitReply(fate))
@@ -272,7 +293,7 @@ def test_when_a_report_is_due(
 def test_what_is_granted_in_a_pause_is_asked_for_anew_unless_it_ends_soon(relay: LeaderRelay) -> None:
     [a] = waiting(relay, "a")
     relay.take_note()
-    relay.pacer.hold(5.0)
+    relay.pacer.hold(ALL, 5.0, 0.0)
     assert granted(relay, "a", now=4.94) == []
     assert relay.take_note() == Note(gone=["a"], waits=[a])
     relay.take_grant(Grant(go=["a"]), 4.99)
@@ -283,7 +304,7 @@ def test_what_is_granted_in_a_pause_is_asked_for_anew_unless_it_ends_soon(relay:
 def test_what_another_leader_decided_is_void(relay: LeaderRelay) -> None:
     a, b = waiting(relay, "a", "b")
     rejected = RejectedClaim("b", "rate_limited", "The key is paused.", 2.0)
-    relay.take_grant(Grant(["a"], ["+1"], [rejected]), 0.0)
+    relay.take_grant(Grant(["a"], {ANY: ["+1"]}, [rejected]), 0.0)
     relay.share(0.1)
     assert relay.take_note().waits == [a, b]
     release = relay.pacer.release(0.1)
@@ -305,7 +326,7 @@ def test_of_one_serial_one_is_under_way_whatever_the_leader_grants(relay: Leader
 
 
 def test_who_cannot_be_served_in_time_by_its_part_is_refused_and_not_told(relay: LeaderRelay) -> None:
-    relay.know(SharedLimit((Limit(20.0, 1.0, 20.0),), replicas=4))
+    relay.know(of_all(Limit(20.0, 1.0, 20.0), replicas=4))
     before = waiting(relay, *"12345")
     in_time, late = claim("in time", give_up_at=1.01), claim("late", give_up_at=1.09)
     assert relay.pacer.enter(in_time, 0.0) is None
@@ -320,7 +341,7 @@ def test_what_was_answered_is_under_way_no_longer(relay: LeaderRelay) -> None:
     [a] = waiting(relay, "a")
     granted(relay, "a")
     relay.pacer.answered(a, 0.1, ACCEPTED)
-    relay.know(SharedLimit(at_a_time=1))
+    relay.know(SharedLimits({ALL: SharedPool(at_a_time=1)}))
     relay.go_alone(0.2)
     assert relay.pacer.goes_at_once(claim("b"), 0.2)
 
@@ -330,9 +351,9 @@ def test_a_pause_begins_here_at_once_and_outlasts_the_sharing(relay: LeaderRelay
     granted(relay, "a", "b")
     for one in (a, b):
         relay.pacer.answered(one, 0.0, LimitReply(Fate.LIMITED, 3.0, 0.0))
-    assert [relay.pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
+    assert [relay.pacer.pools.paused_until() > now for now in (2.9, 3.1)] == [True, False]
     relay.go_alone(0.1)
-    assert relay.pacer.is_paused(2.9)
+    assert relay.pacer.pools.paused_until() > 2.9
     waiting(relay, "c", now=0.1)
     assert list(relay.pacer.release(2.9).go) == []
 
@@ -343,14 +364,14 @@ def test_what_was_sent_under_another_leader_is_not_told_to_this_one(relay: Leade
     relay.share(1.0)
     note = relay.take_note()
     assert note.is_new
-    assert sum(cost for _, cost in note.spent) == 1.0
+    assert sum(cost for _, cost in note.spent[ALL]) == 1.0
     relay.pacer.sent(a, 1.5)
     relay.pacer.answered(a, 2.0, ACCEPTED)
     assert relay.take_note() == Note()
 
 
 def test_alone_it_goes_by_a_careful_part_and_says_so(relay: LeaderRelay) -> None:
-    relay.know(SharedLimit((Limit(20.0, 1.0, 20.0),), (SHOWN,), None, replicas=4))
+    relay.know(of_all(Limit(20.0, 1.0, 20.0), replicas=4, shown=(SHOWN,)))
     assert shown(relay) == (SHOWN,)
     relay.go_alone(0.0)
     [limit] = shown(relay)
@@ -361,8 +382,8 @@ def test_alone_it_goes_by_a_careful_part_and_says_so(relay: LeaderRelay) -> None
     relay.pacer.leave(claim("0"))
     relay.pacer.sent(claim("1"), 0.1)
     relay.pacer.answered(claim("1"), 0.1, ACCEPTED)
-    relay.know(SharedLimit((Limit(8.0, 1.0, 8.0),), replicas=1))  # what is heard meanwhile is for later
-    assert relay.pacer.limits[0].n == 4.0
+    relay.know(of_all(Limit(8.0, 1.0, 8.0), replicas=1))  # what is heard meanwhile is for later
+    assert relay.pacer.pools.at(ALL).estimator.limits[0].n == 4.0
     assert relay.take_note() == Note()
 
 
@@ -371,19 +392,19 @@ def test_back_from_being_alone_it_tells_only_what_it_sent_meanwhile(relay: Leade
     granted(relay, "a", "r")
     relay.pacer.answered(b, 0.1, LimitReply(Fate.LIMITED, 0.1, 0.0))  # which the exchange did not count
     relay.share(0.5)
-    assert sum(cost for _, cost in relay.take_note().spent) == 1.0
+    assert sum(cost for _, cost in relay.take_note().spent[ALL]) == 1.0
     relay.pacer.answered(a, 0.6, ACCEPTED)
     relay.go_alone(1.0)
     relay.go_alone(1.5)
     assert relay.pacer.goes_at_once(claim("b"), 2.0)
     relay.share(3.0)
-    assert sum(cost for _, cost in relay.take_note().spent) == 1.0
+    assert sum(cost for _, cost in relay.take_note().spent[ALL]) == 1.0
     relay.share(4.0)
-    assert sum(cost for _, cost in relay.take_note().spent) == 2.0
+    assert sum(cost for _, cost in relay.take_note().spent[ALL]) == 2.0
 
 
 def test_who_waits_when_it_goes_alone_goes_at_an_even_pace(relay: LeaderRelay) -> None:
-    relay.know(SharedLimit((Limit(20.0, 1.0, 20.0),), replicas=4))
+    relay.know(of_all(Limit(20.0, 1.0, 20.0), replicas=4))
     a, _, _ = waiting(relay, "a", "b", "c")
     relay.go_alone(1.0)
     release = relay.pacer.release(1.0)
@@ -396,16 +417,16 @@ def test_who_waits_when_it_goes_alone_goes_at_an_even_pace(relay: LeaderRelay) -
 def test_what_the_journal_kept_is_where_a_leader_starts() -> None:
     relay = LeaderRelay(Pacer(PacerSettings(), lambda: 0.5), "me")
     restore(relay, [])
-    assert relay.limits() == []
-    relay.pacer.believe([Limit(3.0, 1.0, 3.0)])
+    assert relay.whole(ALL).limits == ()
+    relay.pacer.pools.at(ALL).estimator.believe([Limit(3.0, 1.0, 3.0)])
     assert [limit.n for limit in shown(relay)] == [
         3.0
     ]  # alone from the start, it shows what it learned itself
     restore(relay, kept(20.0, 1.0))
-    assert [limit.n for limit in relay.limits()] == [20.0]
+    assert [limit.n for limit in relay.whole(ALL).limits] == [20.0]
     published = LeaderRelay(Pacer(PacerSettings(known=(Quota(5.0, 1.0),)), lambda: 0.5), "me")
     restore(published, kept(20.0, 1.0))
-    assert published.limits() == []
+    assert [limit.n for limit in published.whole(ALL).limits] == [5.0]
 
 
 @pytest.mark.parametrize(
@@ -420,11 +441,11 @@ def test_what_the_journal_kept_is_where_a_leader_starts() -> None:
 )
 def test_how_many_credits_it_asks_for(relay: LeaderRelay, at_hand: int, before: int, wants: int) -> None:
     for at, cost in ((0.89, 9.0), (0.91, float(before))):
-        relay.pacer.count_sent([(at, cost)])
-    relay.take_grant(Grant(credits=[f"+{number}" for number in range(at_hand)]), 1.0)
+        count_sent(relay, (at, cost))
+    relay.take_grant(Grant(credits={ANY: [f"+{number}" for number in range(at_hand)]}), 1.0)
     assert relay.pacer.goes_at_once(claim(), 1.0)
     assert relay.due_at == pytest.approx(1.01 if wants else float("inf"))
-    assert relay.take_note().wants == wants
+    assert relay.take_note().wants.get(ANY, 0) == wants
 
 
 @pytest.mark.parametrize(
@@ -443,22 +464,22 @@ def test_how_many_credits_it_asks_for(relay: LeaderRelay, at_hand: int, before: 
 def test_what_was_spent_is_told_in_parts(
     relay: LeaderRelay, limits: tuple[Limit, ...], now: float, spent: list[tuple[float, float]]
 ) -> None:
-    relay.know(SharedLimit(limits))
-    relay.pacer.count_sent([(10.0, 4.0), (67.5, 1.0), (68.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
+    relay.know(of_all(*limits))
+    count_sent(relay, (10.0, 4.0), (67.5, 1.0), (68.5, 1.0), (76.5, 2.0), (99.5, 1.0))
     relay.share(now)
-    assert relay.take_note().spent == spent
+    assert relay.take_note().spent == {ALL: spent}
 
 
 def test_what_was_to_be_told_to_a_leader_that_is_lost_is_dropped(relay: LeaderRelay) -> None:
     a, b, c = waiting(relay, "a", "b", "c")
     granted(relay, "a")
-    relay.take_grant(Grant(credits=["+1"]), 0.0)
+    relay.take_grant(Grant(credits={ANY: ["+1"]}), 0.0)
     relay.go_alone(1.0)
     relay.pacer.enter(claim("d"), 1.0)
     relay.pacer.answered(a, 1.0, LimitReply(Fate.LIMITED, 2.0, 0.0))
-    assert relay.pacer.is_paused(2.9)
+    assert relay.pacer.pools.paused_until() > 2.9
     relay.pacer.leave(b)
-    relay.pacer.hold(4.0)
+    relay.pacer.hold(ALL, 4.0, 0.0)
     assert relay.due_at == float("inf")
     assert relay.take_note() == Note()
     assert [one.id for one in relay.pacer.release(4.0).go] == [c.id]
@@ -466,25 +487,25 @@ def test_what_was_to_be_told_to_a_leader_that_is_lost_is_dropped(relay: LeaderRe
 
 def test_other_settings_are_the_leads_to_go_by(relay: LeaderRelay) -> None:
     """A member keeps its share of what the leader knows; alone it goes by what is published."""
-    relay.know(SharedLimit((Limit(10.0, 1.0, 10.0),), replicas=2))
-    share = relay.pacer.limits[:]
+    relay.know(of_all(Limit(10.0, 1.0, 10.0), replicas=2))
+    share = relay.pacer.pools.at(ALL).estimator.limits[:]
     settings = PacerSettings(1, (Quota(20, 1),))
     adopt(relay, settings)
-    assert relay.pacer.limits == share
+    assert relay.pacer.pools.at(ALL).estimator.limits == share
     waiting(relay, "a")
     assert relay.pacer.enter(claim("b"), 0.0) is not None
-    relay.leader = Leader(PacerSettings(), lambda: 0.5, [], 0.0)
+    relay.leader = Leader(PacerSettings(), lambda: 0.5, {}, 0.0)
     adopt(relay, settings)
-    assert [limit.n for limit in relay.leader.pacer.limits] == [20.0]
+    assert [limit.n for limit in relay.leader.pacer.pools.at(ALL).estimator.limits] == [20.0]
     assert relay.leader.pacer.settings.queue > 1_000_000  # each member bounds its own
     alone = LeaderRelay(Pacer(PacerSettings(), lambda: 0.5), "me")
     adopt(alone, settings)
-    assert [limit.n for limit in alone.pacer.limits] == [20.0]
+    assert [limit.n for limit in alone.pacer.pools.at(ALL).estimator.limits] == [20.0]
 
 
 def test_what_cannot_wait_for_the_end_of_a_pause_is_told_so_before_it_enters() -> None:
     relay = LeaderRelay(Pacer(PacerSettings(), lambda: 0.5), "me")
-    relay.pacer.hold(10.0)
+    relay.pacer.hold(ALL, 10.0, 0.0)
     early, patient = (Claim(name, "bot", Lane.ORDER, at) for name, at in (("a", 5.0), ("b", 20.0)))
     rejection = relay.pacer.outlasted(early, 1.0)
     assert rejection is not None

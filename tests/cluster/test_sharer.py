@@ -16,16 +16,17 @@ from rig.hand_host import HandHost
 from rig.wire import PATIENCE_S
 from sealgate.cluster import redis_group as sharer_module
 from sealgate.cluster.member import Heartbeat, HeartbeatReply, Member
-from sealgate.cluster.messages import Message, MessageError, SharedLimit, write
+from sealgate.cluster.messages import Message, MessageError, SharedLimits, write
 from sealgate.cluster.redis_group import Sharer, read_answer, shared_scheduler, words
 from sealgate.keys.key import Secret
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.scheduler import RateScheduler
 
 GONE = RedisConnectionError("redis://:s3cret@localhost")
 FULL = ResponseError("OOM command not allowed")
-LEADS = HeartbeatReply("me", 1, 0.0, 1)
-FOLLOWS = HeartbeatReply("other", 1, 0.0, 2, write(Message(1, limit=SharedLimit()), 0.0))
+LEADS = HeartbeatReply("me", 1, {}, 1)
+FOLLOWS = HeartbeatReply("other", 1, {}, 2, write(Message(1, limits=SharedLimits()), 0.0))
 
 Answer = HeartbeatReply | Exception
 Step = Exception | Sequence[Answer]  # Redis is not reached, or a session that answers so
@@ -98,7 +99,7 @@ class Scene:
         scheduler = RateScheduler(pacer, host)
         self.member = member = Member(pacer, "me", lambda: 0.0)
         group: Any = self.redis
-        self.sharer = scheduler.sharing = Sharer("main", member, group, scheduler, host)
+        self.sharer = scheduler.sharing = Sharer(member, group, scheduler, host)
 
     async def run(self) -> list[tuple[str, object]]:
         """Share until the script is over; return what was logged."""
@@ -270,8 +271,8 @@ def test_why_redis_is_of_no_use(error: Exception, said: str) -> None:
 URL = Secret("redis://:s3cret@localhost/0")
 
 
-def sharer_of(subject: str, host: HandHost) -> Any:
-    sharing = shared_scheduler(("spot", "main"), subject, URL, PacerSettings(), host).sharing
+def sharer_of(base_url: str, host: HandHost) -> Any:
+    sharing = shared_scheduler("spot", base_url, URL, PacerSettings(), host).sharing
     assert isinstance(sharing, Sharer)
     return sharing
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from structlog.testing import capture_logs
 
 from rig.bot import request
 from rig.redis import RedisServer, running_redis
-from rig.station import ENVIRON, Station, running_station
+from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Act, Upstream, say
 from rig.wire import let_pass, reply
 from sealgate.limits.status import SharingStatus
@@ -108,6 +109,59 @@ async def test_a_budget_is_one_for_both(upstream: Upstream, redis: RedisServer) 
     assert max(within) <= 10
 
 
+POOLS = """
+name = "mine"
+like = "service"
+[[limits.pools]]
+name = "weight"
+scope = "address"
+known = ["10/2s"]
+[[limits.pools]]
+name = "reads"
+scope = "key"
+lanes = ["read"]
+[[replies]]
+status = [429]
+at = "/code"
+is = ["reads"]
+means = "limited"
+kind = "rate_limited"
+pool = "reads"
+"""
+
+
+@pytest.mark.usefixtures("patient")
+async def test_gateways_with_different_keys_share_the_pools_of_the_address_alone(
+    upstream: Upstream, redis: RedisServer, tmp_path: Path
+) -> None:
+    venue = tmp_path / "mine.toml"
+    venue.write_text(POOLS)
+    tables: dict[str, Any] = {"limits": {"redis": redis.url}, "venue": str(venue), **QUIET}
+    other_key: dict[str, Any] = {"keys": {"main": {**KEY, "api_key": "ak-public-2"}}}
+    reads = [request(b"GET", b"/v1/trade/user/0xabc/positions?page=%d" % page) for page in range(10)]
+    async with (
+        running_station(upstream, **tables) as one,
+        running_station(upstream, **tables, **other_key) as other,
+    ):
+        for station in (one, other):
+            await station.until(lambda: is_shared(station, 2))  # noqa: B023 - awaited in this turn of the loop
+        await asyncio.gather(*(station.ask(read) for station in (one, other) for read in reads))
+        times = bots_reads(upstream)
+        assert max(sum(1 for at in times if since <= at < since + 1.0) for since in times) <= 10
+        # What closes the pool of one key holds up the other in nothing.
+        refused = reply(b"429 Too Many Requests", b'{"code":"reads"}', b"Retry-After: 30")
+        upstream.answers.append(say(refused))
+        waiting = asyncio.ensure_future(one.ask(READ))
+        await one.until(lambda: closed(one) == ["reads"])
+        assert (await other.ask(READ)).status == 200
+        assert closed(other) == []
+        waiting.cancel()
+
+
+def closed(station: Station) -> list[str]:
+    return [pool.pool for pool in station.gateway.status().keys[0].pools if pool.pause_s > 0]
+
+
 @pytest.mark.parametrize("is_frozen", [False, True])
 async def test_a_pause_that_is_known_outlasts_redis(
     upstream: Upstream,
@@ -142,13 +196,13 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
             await redis.kill()
             for station in pair:
                 await station.until(lambda: sharing(station).degraded == "Redis cannot be reached")  # noqa: B023 - awaited in this turn of the loop
+            assert [(await station.ask(READ)).status for station in pair] == [200, 200]
             [limit] = pair[1].gateway.status().keys[0].limits
             assert limit.n == pytest.approx(10 * 0.8 / 2)
             assert "this gateway's part" in limit.words
             page = Metrics(pair[1].gateway.status).snapshot()().decode()
             assert 'sealgate_limit_sharing_degraded{exchange="service",key="main"} 1.0' in page
             assert 'sealgate_limit_sharing_replicas{exchange="service",key="main"} 2.0' in page
-            assert [(await station.ask(READ)).status for station in pair] == [200, 200]
             await redis.start()
             for station in pair:
                 await station.until(lambda: is_shared(station, 2))  # noqa: B023 - awaited in this turn of the loop

@@ -29,12 +29,17 @@ from sealgate.orders.journal.learned import write_limits
 from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.marks import Marks
 from sealgate.orders.journal.nonces import raise_mark
+from sealgate.server.memory import subject_of
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
 
 SIGNED_READ = b"/v1/trade/symbols/list"
 BLOCKED = "The Amazon CloudFront distribution is configured to block access from your country"
 LEGAL_REASONS = b"451 Unavailable For Legal Reasons"
 CLOUDFRONT = f"<HTML><TITLE>ERROR</TITLE><H1>403 ERROR</H1><HR>{BLOCKED}. <BR></HTML>".encode()
+
+
+def place_of(base_url: str, api_key: str) -> str:
+    return f"{subject_of(base_url, api_key)} | all"
 
 
 async def test_a_whole_set_up(tmp_path: Path) -> None:
@@ -406,7 +411,7 @@ async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
     with closing(connect(file)) as database:
-        learned = {"https://exchange.example ak-public-1": kept(20.0, 1.0)}
+        learned = {place_of("https://exchange.example", "ak-public-1"): kept(20.0, 1.0)}
         write_limits(database, learned, System().wall())
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
@@ -421,19 +426,19 @@ async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
 async def test_limits_in_the_journal_that_cannot_be_read(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
-    setup = a_setup(tmp_path, "https://exchange.example")
+    ours = "https://exchange.example"
+    setup = a_setup(tmp_path, ours)
     for alias in ("main", "alt", "new"):
         setup.has_key(alias, f"ak-{alias}", "correct-horse-battery-staple")
     setup.has(BOTS__GRID__UID="7", BOTS__GRID__KEYS='["main", "alt", "new"]')
     with closing(connect(file)) as database, database:
-        for key in ("ak-main", "ak-alt", "of-nobody"):
-            database.execute(
-                "INSERT INTO learned VALUES (?, '[{}]', 1)", (f"https://exchange.example {key}",)
-            )
+        for exchange, key in ((ours, "ak-main"), (ours, "ak-alt"), ("https://elsewhere.example", "ak-main")):
+            row = place_of(exchange, key), System().wall()
+            database.execute("INSERT INTO learned VALUES (?, '[{}]', ?)", row)
     setup.has(JOURNAL__FILE=str(file), LISTEN__UNIX=str(tmp_path / "bots.sock"))
     result = await setup.check("--offline")
     (told,) = lines_of(result.stdout, "warn  journal")
-    assert "the learned limits of 2 of 3 keys cannot be read: main, alt; nothing after" in told
+    assert "the learned limits of 2 of 2 pools cannot be read; nothing after" in told
 
 
 async def test_a_gateway_that_runs(tmp_path: Path) -> None:
@@ -504,7 +509,7 @@ async def test_a_pause_that_the_journal_remembers_is_kept(tmp_path: Path) -> Non
         assert setup.upstream is not None
         setup.has(JOURNAL__FILE=str(file))
         with closing(connect(file)) as database:
-            paused = {f"{setup.upstream.base_url} ak-public-1": [{"pause": 600.0}]}
+            paused = {place_of(setup.upstream.base_url, "ak-public-1"): [{"pause": 600.0}]}
             write_limits(database, paused, System().wall())
         result = await setup.check()
         assert "as the journal remembers; run this again in" in lines_of(result.stdout, "warn  exchange")[0]

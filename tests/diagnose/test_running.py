@@ -6,7 +6,7 @@ import pytest
 
 from sealgate.diagnose.running import judge_pause, judge_running, judge_stale, pause_s
 from sealgate.machine.findings import Level, ok, warn
-from sealgate.observe.sentences import BAD, CALM, WARN
+from sealgate.observe.units import BAD, CALM, WARN
 
 LIMIT = {"words": "20 per 1 s, from 14 refusals", "is_foreign_use": False, "next_step": None}
 KEY: dict[str, Any] = {"alias": "main", "pause_s": 0.0, "trouble": None, "limits": [LIMIT]}
@@ -67,6 +67,12 @@ def test_a_key_that_is_accepted_as_it_is_stored_now_has_to_be_loaded(
     found = list(judge_stale(status, "spot", accepted))
     assert [one.area for one in found] == told
     assert all(one.fix.endswith("with `sealgate reload`") and trouble in one.text for one in found)
+
+
+def test_a_limit_of_several_names_its_pool() -> None:
+    of_pool = LIMIT | {"pool": "path", "of": "GET /x"}
+    *_, found = judge_running(running(keys=[KEY | {"has_pools": True, "limits": [of_pool]}]), ALL)
+    assert found.text == "keys.main, path GET /x: 20 per 1 s, from 14 refusals"
 
 
 def test_a_ban_fails_in_the_exchange_s_words() -> None:

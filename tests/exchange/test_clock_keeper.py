@@ -15,8 +15,13 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.clock_keeper import ClockKeeper, TimeSource, time_in
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.exchange.kept_clock import ClockNeeds, KeptClock
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.claims import ONLY
+from sealgate.limits.membership import Membership, Subjects
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.scheduler import Gates, RateScheduler
+from sealgate.venues.limit_rules import PoolRule
+from sealgate.venues.replies import Scope
 from sealgate.venues.routes import Lane
 from sealgate.venues.server_time import UnreadableTimeError
 
@@ -89,6 +94,9 @@ class Restless(HandHost):
         self.clock.due.set()
 
 
+OPEN = Membership((PoolRule("all", Scope.ADDRESS),), Subjects("here", "here", "here"), is_open=True)
+
+
 class Kept:
     """A clock after the keeper took these replies in."""
 
@@ -106,7 +114,7 @@ class Kept:
     async def run(self) -> "Kept":
         upstream: Any = self.exchange
         source = TimeSource(self._path, self._field, 30.0)
-        keeper = ClockKeeper(source, self.clock, upstream, Gates(frozenset(), self.gate), self.host)
+        keeper = ClockKeeper(source, self.clock, upstream, Gates(self.gate, {}, OPEN, ONLY), self.host)
         with capture_logs() as self.logs, pytest.raises(asyncio.CancelledError):
             await keeper.run()
         return self
@@ -190,13 +198,13 @@ async def test_a_date_that_is_none_is_none(date: bytes) -> None:
 
 async def test_a_429_is_obeyed() -> None:
     kept = await Kept(answer(429, b"", (b"Retry-After", b"7"))).run()
-    assert kept.gate.status().pause_s == pytest.approx(7.0, abs=0.01)
+    assert kept.gate.status().pools["all"].pause_s == pytest.approx(7.0, abs=0.01)
     assert len(kept.exchange.asked) == 1
 
 
 async def test_nothing_is_asked_while_a_pause_lasts() -> None:
     kept = Kept(time_reply())
-    kept.gate.hold(kept.host.now() + 900.0)
+    kept.gate.shut_out("here", kept.host.now() + 900.0)
     kept.host.longest_s = 899.0
     await kept.run()
     assert kept.exchange.asked == []

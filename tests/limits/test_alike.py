@@ -3,7 +3,8 @@
 from collections import Counter
 
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 

@@ -12,10 +12,13 @@ from rig.limits_world import Chance
 from sealgate.limits import OTHERS, READS, Limit
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pool import Pool
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 
+ALL = "all"
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 LOST = LimitReply(Fate.LOST)
 
@@ -31,6 +34,10 @@ class Desk:
         settings = PacerSettings(queue, known)
         self.pacer = Pacer(settings, lambda: 0.5)
         self.count = 0
+
+    @property
+    def pool(self) -> Pool:
+        return self.pacer.pools.at(ALL)
 
     def claim(self, lane: Lane = Lane.ORDER, *, give_up_at: float = 1e12, bot: str = "a") -> Claim:
         self.count += 1
@@ -278,7 +285,7 @@ def test_a_refused_scout_lengthens_the_pause() -> None:
     desk = Desk().paused(1.0)
     desk.enter(0.5, 2)
     desk.answer(1.2, desk.go(1.1), limited(0.1))
-    assert desk.pacer.status(1.2).pause_s == pytest.approx(2.01, abs=0.01)
+    assert desk.pool.status(1.2).pause_s == pytest.approx(2.01, abs=0.01)
 
 
 def test_an_answer_from_before_the_pause_does_not_end_it() -> None:
@@ -286,7 +293,7 @@ def test_an_answer_from_before_the_pause_does_not_end_it() -> None:
     early, late = desk.send(0.0, 2)
     desk.answer(0.04, [late], limited(1.0))
     desk.answer(0.05, [early])
-    assert desk.pacer.status(0.05).pause_s > 0.9
+    assert desk.pool.status(0.05).pause_s > 0.9
 
 
 def test_who_cannot_wait_for_the_end_of_the_pause_is_told_at_once() -> None:
@@ -298,7 +305,7 @@ def test_who_cannot_wait_for_the_end_of_the_pause_is_told_at_once() -> None:
 
 def test_who_can_wait_just_as_long_is_taken() -> None:
     desk = Desk().paused(60.0)
-    assert desk.pacer.enter(desk.claim(give_up_at=desk.pacer.paused_until), 0.0) is None
+    assert desk.pacer.enter(desk.claim(give_up_at=desk.pacer.pools.paused_until()), 0.0) is None
     desk = Desk(Quota(10, 10))
     desk.send(0.0, 40)
     rejection = desk.rejection(0.0, 5.0)
@@ -357,7 +364,7 @@ def test_a_pause_that_the_exchange_stated_is_called_its_own() -> None:
         desk.rejection(1.0, 2.0).detail
         == "The exchange paused this key for longer than this request may wait."
     )
-    desk.pacer.hold(4.0)  # another gateway was told so, too
+    desk.pacer.hold(ALL, 4.0, 0.0)  # another gateway was told so, too
     assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
 
 
@@ -384,7 +391,7 @@ def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end
     desk.answer(0.1, [first], limited(5.0))
     desk.answer(0.2, [second], limited(1.0))
     assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
-    desk.pacer.hold(9.0)
+    desk.pacer.hold(ALL, 9.0, 0.0)
     assert desk.rejection(1.0, 2.0).detail == "This key is paused for longer than this request may wait."
 
 
@@ -400,7 +407,7 @@ def test_a_ban_is_quoted_to_whoever_cannot_wait_for_its_end() -> None:
 def test_after_a_pause_that_was_met_elsewhere_one_goes_alone_too() -> None:
     desk = Desk()
     [early] = desk.send(0.0)
-    desk.pacer.hold(10.0)
+    desk.pacer.hold(ALL, 10.0, 0.0)
     desk.answer(0.1, [early])  # it says nothing of what happens after the pause
     desk.enter(1.0, 3)
     assert desk.go(9.9) == []
@@ -408,7 +415,7 @@ def test_after_a_pause_that_was_met_elsewhere_one_goes_alone_too() -> None:
     assert desk.go(11.0) == []
     desk.answer(11.5, [scout])
     assert len(desk.go(11.5)) == 2
-    desk.pacer.hold(9.0)  # that is over
+    desk.pacer.hold(ALL, 9.0, 0.0)  # that is over
     assert len(desk.send(12.0, 2)) == 2
 
 
@@ -420,20 +427,20 @@ def test_a_documented_wait_is_kept_whole_and_is_named_as_one() -> None:
         "This key is paused, as the exchange documents it, for longer than this request may wait. "
         'The exchange says: "Temporary lockout".'
     )
-    assert desk.pacer.is_paused(899.9)
+    assert desk.pacer.pools.paused_until() > 899.9
     scout = desk.send(901.0)
     desk.answer(901.1, scout, ban)  # the same once more, and not twice as long
-    assert desk.pacer.paused_until == pytest.approx(1801.1, abs=0.01)
+    assert desk.pacer.pools.paused_until() == pytest.approx(1801.1, abs=0.01)
 
 
 def test_what_was_let_go_before_a_pause_can_see_it() -> None:
     desk = Desk()
     early, late = desk.send(0.0, 2)
-    assert not desk.pacer.is_paused(0.1)
+    assert desk.pacer.pools.paused_until() <= 0.1
     desk.answer(0.1, [early], limited(1.0))
-    assert desk.pacer.is_paused(0.1)
+    assert desk.pacer.pools.paused_until() > 0.1
     desk.pacer.leave(late)
-    assert not desk.pacer.is_paused(1.2)
+    assert desk.pacer.pools.paused_until() <= 1.2
 
 
 def test_a_scout_that_leaves_unsent_is_followed_at_once() -> None:
@@ -447,7 +454,7 @@ def test_a_scout_that_leaves_unsent_is_followed_at_once() -> None:
 def test_a_wait_that_means_nothing_neither_hangs_nor_unpauses(hostile: float | None) -> None:
     desk = Desk().paused(hostile)
     assert desk.send(0.0) == []
-    assert 0.2 < desk.pacer.status(0.0).pause_s <= 0.5
+    assert 0.2 < desk.pool.status(0.0).pause_s <= 0.5
     assert len(desk.go(1.0)) == 1
 
 
@@ -458,27 +465,27 @@ def test_a_limit_learned_shows_in_words_and_survives_a_restart() -> None:
     desk.answer(0.62, desk.send(0.6), limited(0.4))
     desk.enter(0.7)
     desk.answer(1.1, desk.go(1.03))
-    (limit,) = desk.pacer.status(2.1).limits
+    (limit,) = desk.pool.status(2.1).limits
     assert limit.words == "20 per 1 s, from 1 refusal; last 1 s ago"
     assert limit.used_ratio < 0.06
-    kept = json.loads(json.dumps(memory.snapshot(desk.pacer.limits, 2.0)))
+    kept = json.loads(json.dumps(memory.snapshot(desk.pool.estimator.limits, 2.0)))
     other = Desk()
-    other.pacer.restore(kept, 0.0)
+    other.pacer.pools.restore({ALL: kept}, 0.0)
     assert len(other.send(0.0, 30)) == 16
 
 
 def test_published_limits_are_not_overwritten_by_memory() -> None:
     desk = Desk(Quota(5, 1))
-    desk.pacer.restore(kept(100.0, 1.0), 0.0)
+    desk.pacer.pools.restore({ALL: kept(100.0, 1.0)}, 0.0)
     assert len(desk.send(0.0, 9)) == 5
 
 
 def test_the_fields_of_a_reply_beat_what_was_learned() -> None:
     desk = Desk()
-    desk.pacer.restore(kept(100.0, 1.0), 0.0)
+    desk.pacer.pools.restore({ALL: kept(100.0, 1.0)}, 0.0)
     said = LimitReply(Fate.ACCEPTED, quotas=(Quota(5, 1.0),))
     desk.answer(0.1, desk.send(0.0, 2), said)
-    assert [limit.words for limit in desk.pacer.status(0.1).limits] == [
+    assert [limit.words for limit in desk.pool.status(0.1).limits] == [
         "5 per 1 s, published, never refused yet"
     ]
     assert len(desk.send(0.2, 9)) == 3
@@ -500,10 +507,10 @@ def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     desk.answer(0.1, desk.send(0.0), said)
     last = desk.send(0.2)
     (waiting,) = desk.enter(0.2, give_up_at=9.0)
-    assert desk.pacer.status(0.2).spent_s == 0
+    assert desk.pool.status(0.2).spent_s == 0
     assert desk.pacer.release(0.2).rejected == ()
     desk.answer(0.3, last)
-    assert desk.pacer.status(0.3).spent_s == pytest.approx(9.8)
+    assert desk.pool.status(0.3).spent_s == pytest.approx(9.8)
     (rejection,) = desk.pacer.release(0.3).rejected
     assert (rejection.claim, rejection.slug) == (waiting, "rate_limited")
     assert rejection.retry_after_s == pytest.approx(9.8)
@@ -511,7 +518,7 @@ def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     assert at_once.slug == "rate_limited"
     assert at_once.retry_after_s == pytest.approx(9.7)
     assert desk.pacer.enter(desk.claim(give_up_at=11.0), 0.4) is None
-    assert desk.pacer.status(10.2).spent_s == 0
+    assert desk.pool.status(10.2).spent_s == 0
     assert len(desk.go(10.2)) == 1
 
 
@@ -536,7 +543,7 @@ def desk_of_four_at_a_time() -> Desk:
 
 def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
     desk = desk_of_four_at_a_time()
-    status = desk.pacer.status(3.1)
+    status = desk.pool.status(3.1)
     assert status.at_a_time == 4
     assert status.limits == ()
     running = desk.send(10.0, 9)
@@ -590,7 +597,7 @@ def test_what_waits_is_shown_by_lane_and_bot() -> None:
     desk = Desk(Quota(1, 1))
     desk.send(0.0)
     desk.enter(0.0, 2, Lane.READ)
-    assert dict(desk.pacer.status(0.0).waiting) == {(Lane.READ, "a"): 2}
+    assert dict(desk.pacer.status(0.0).waiting) == {("", Lane.READ, "a"): 2}
 
 
 def test_who_finds_nobody_waiting_and_room_goes_at_once() -> None:
@@ -620,7 +627,9 @@ def test_what_went_at_once_can_be_given_back() -> None:
 def apart() -> Desk:
     """Return a desk that learned a limit on reads and one on the rest, of ten a second each."""
     desk = Desk()
-    desk.pacer.believe([Limit(10.0, 1.0, 10.0, 10.0, weights, seen=3) for weights in (READS, OTHERS)])
+    desk.pool.estimator.believe(
+        [Limit(10.0, 1.0, 10.0, 10.0, weights, seen=3) for weights in (READS, OTHERS)]
+    )
     return desk
 
 
@@ -628,7 +637,7 @@ def test_reads_that_wait_hold_up_no_orders_where_they_count_apart() -> None:
     desk = apart()
     assert len(desk.send(0.0, 15, Lane.READ)) == 10
     assert len(desk.send(0.1, 10)) == 10
-    assert dict(desk.pacer.status(0.1).waiting) == {(Lane.READ, "a"): 5}
+    assert dict(desk.pacer.status(0.1).waiting) == {("", Lane.READ, "a"): 5}
     desk.enter(0.1, 3)
     assert desk.pacer.release(0.1).look_again_at == pytest.approx(1.0)  # the reads' room
     assert {claim.lane for claim in desk.go(1.3)} == {Lane.READ, Lane.ORDER}
@@ -639,7 +648,7 @@ def test_who_waits_no_longer_is_not_paced_where_classes_count_apart() -> None:
     desk.send(0.0, 12, Lane.READ)
     desk.send(0.0, 11)
     assert len(desk.go(1.006)) == 2  # one of each, at the even pace
-    assert dict(desk.pacer.status(1.006).waiting) == {(Lane.READ, "a"): 1}
+    assert dict(desk.pacer.status(1.006).waiting) == {("", Lane.READ, "a"): 1}
     assert len(desk.send(2.5, 5)) == 6  # five at once, and the read that waited
 
 
@@ -672,7 +681,7 @@ def test_a_cheap_one_does_not_pass_a_dear_one_that_waits() -> None:
 def test_the_end_of_a_pause_and_of_a_scout_leave_the_limit_in_force() -> None:
     desk = Desk(Quota(1, 10)).paused(1.0)
     desk.enter(0.5, 2)
-    assert desk.go(desk.pacer.paused_until) == []
+    assert desk.go(desk.pacer.pools.paused_until()) == []
     assert len(desk.go(10.1)) == 1
     assert desk.go(12.1) == []
 
@@ -696,32 +705,32 @@ def test_who_comes_when_those_who_waited_have_left_is_not_paced() -> None:
 def test_other_settings_leave_a_pause_and_the_line_as_they_are() -> None:
     desk = Desk().paused(2.0)
     desk.enter(0.5, 2)
-    desk.pacer.adopt(PacerSettings(2, (Quota(1, 1),)))
-    assert desk.pacer.is_paused(0.6)
+    desk.pacer.pools.adopt(PacerSettings(2, (Quota(1, 1),)))
+    assert desk.pacer.pools.paused_until() > 0.6
     assert desk.rejection(0.6).slug == "queue_full"
     assert len(desk.go(2.01)) == 1
-    assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(1, 1)]
+    assert [(limit.n, limit.window) for limit in desk.pool.estimator.limits] == [(1, 1)]
 
 
 def test_what_was_sent_counts_under_other_published_limits() -> None:
     desk = Desk(Quota(20, 1))
     assert len(desk.send(0.0, 15)) == 15
-    desk.pacer.adopt(PacerSettings(1000, (Quota(18, 1),)))
+    desk.pacer.pools.adopt(PacerSettings(1000, (Quota(18, 1),)))
     assert len(desk.send(0.1, 15)) == 3
 
 
 def test_another_queue_leaves_what_was_learned() -> None:
     desk = Desk()
-    desk.pacer.believe([Limit(7.0, 1.0, 7.0)])
-    desk.pacer.adopt(PacerSettings(5))
-    assert [limit.n for limit in desk.pacer.limits] == [7.0]
+    desk.pool.estimator.believe([Limit(7.0, 1.0, 7.0)])
+    desk.pacer.pools.adopt(PacerSettings(5))
+    assert [limit.n for limit in desk.pool.estimator.limits] == [7.0]
 
 
 def test_where_no_limit_is_published_any_more_what_was_learned_holds() -> None:
     desk = Desk(Quota(20, 1))
-    desk.pacer.believe([*desk.pacer.limits, Limit(7.0, 60.0, 0.116667)])
-    desk.pacer.adopt(PacerSettings())
-    assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(7.0, 60.0)]
+    desk.pool.estimator.believe([*desk.pool.estimator.limits, Limit(7.0, 60.0, 0.116667)])
+    desk.pacer.pools.adopt(PacerSettings())
+    assert [(limit.n, limit.window) for limit in desk.pool.estimator.limits] == [(7.0, 60.0)]
 
 
 STATED = LimitReply(
@@ -731,16 +740,16 @@ STATED = LimitReply(
 
 def test_limits_that_header_fields_state_are_ignored_where_the_configuration_says_so() -> None:
     desk = Desk(Quota(20, 1))
-    desk.pacer.adopt(PacerSettings(1000, (Quota(20, 1),), headers=False))
+    desk.pacer.pools.adopt(PacerSettings(1000, (Quota(20, 1),), headers=False))
     desk.answer(0.0, desk.send(0.0), STATED)
     assert len(desk.send(1.0, 15)) == 15
 
 
 def test_retry_after_counts_whether_or_not_header_fields_are_ignored() -> None:
     desk = Desk()
-    desk.pacer.adopt(PacerSettings(headers=False))
+    desk.pacer.pools.adopt(PacerSettings(headers=False))
     desk.paused(2.0)
-    assert desk.pacer.is_paused(1.9)
+    assert desk.pacer.pools.paused_until() > 1.9
 
 
 def test_stated_limits_hold_nobody_any_more_once_a_reload_ignores_them() -> None:
@@ -748,7 +757,7 @@ def test_stated_limits_hold_nobody_any_more_once_a_reload_ignores_them() -> None
     desk.answer(0.0, desk.send(0.0), STATED)
     waiting = desk.enter(1.0, 15)
     assert desk.go(1.0) == []
-    desk.pacer.adopt(PacerSettings(headers=False))
+    desk.pacer.pools.adopt(PacerSettings(headers=False))
     assert desk.go(1.0) == waiting
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from rig.wire import let_pass
 from sealgate.limits.claims import Claim
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.machine.system import System

@@ -1,8 +1,12 @@
+import math
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from sealgate.limits.claims import Claim
+from sealgate.limits.turns import Turns
 from sealgate.limits.wait_queue import WaitQueue
 from sealgate.venues.routes import Lane
 
@@ -13,7 +17,45 @@ def claim(name: str, lane: Lane = ORDER, bot: str = "a", **more: float) -> Claim
     return Claim(name, bot, lane, more.pop("give_up_at", 100.0), **more)  # type: ignore[arg-type] # ids and times
 
 
-def served(line: WaitQueue, count: int, *, is_probing: bool = False) -> list[Claim]:
+class Line:
+    """A queue in which all claims wait for one pool."""
+
+    def __init__(self) -> None:
+        self.queue, self.turns = WaitQueue(), Turns()
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+    def __contains__(self, one: Claim) -> bool:
+        return one in self.queue
+
+    def add(self, one: Claim) -> None:
+        self.queue.add(one, (self.turns,))
+
+    def remove(self, one: Claim) -> None:
+        self.queue.remove(one)
+
+    def heads(self) -> Iterator[Claim]:
+        return self.queue.heads()
+
+    def send_head(self, one: Claim, now: float, *, is_probing: bool = False) -> None:
+        self.queue.remove(one)
+        self.turns.charge(one, now, is_probing=is_probing)
+
+    def ended(self, now: float) -> list[Claim]:
+        return [one for group in self.queue.groups() for one in self.queue.ended(group, now)]
+
+    def next_end(self) -> float:
+        return self.queue.next_end()
+
+    def cost_ahead(self, one: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
+        return self.queue.cost_ahead(one, "all", self.turns, now, slot_s, is_apart=is_apart)
+
+    def depths(self) -> Counter[tuple[Lane, str]]:
+        return Counter({(lane, bot): count for (_, lane, bot), count in self.queue.depths().items()})
+
+
+def served(line: Line, count: int, *, is_probing: bool = False) -> list[Claim]:
     heads = []
     for _ in range(count):
         head = next(line.heads())
@@ -23,7 +65,7 @@ def served(line: WaitQueue, count: int, *, is_probing: bool = False) -> list[Cla
 
 
 def test_cancels_before_orders_before_reads() -> None:
-    line = WaitQueue()
+    line = Line()
     for name, lane in (("r", READ), ("o", ORDER), ("c", CANCEL)):
         line.add(claim(name, lane))
     assert [one.id for one in served(line, 3)] == ["c", "o", "r"]
@@ -40,7 +82,7 @@ def test_cancels_before_orders_before_reads() -> None:
     ],
 )
 def test_a_lower_lane_is_owed_a_tenth_of_what_goes_while_it_waits(cost: float, order: list[str]) -> None:
-    line = WaitQueue()
+    line = Line()
     for name, lane in (("o", ORDER), ("o1", ORDER), ("c1", CANCEL), ("c2", CANCEL)):
         line.add(claim(name, lane, is_again=name == "o"))
     line.add(claim("c", CANCEL, cost=cost, is_again=True))
@@ -48,7 +90,7 @@ def test_a_lower_lane_is_owed_a_tenth_of_what_goes_while_it_waits(cost: float, o
 
 
 def test_a_lane_that_gave_up_keeps_what_it_earned() -> None:
-    line = WaitQueue()
+    line = Line()
     line.add(claim("o"))
     line.add(claim("c", CANCEL, cost=10.0))
     served(line, 1)
@@ -61,7 +103,7 @@ def test_a_lane_that_gave_up_keeps_what_it_earned() -> None:
 
 
 def test_a_lane_that_is_away_saves_up_one_request_and_no_more() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(50):
         line.add(claim(f"c{index}", CANCEL))
     served(line, 30)
@@ -71,7 +113,7 @@ def test_a_lane_that_is_away_saves_up_one_request_and_no_more() -> None:
 
 
 def test_a_costly_request_pays_its_lanes_tenth_in_full() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(100):
         line.add(claim(f"o{index}"))
         line.add(claim(f"r{index}", READ, cost=5.0))
@@ -80,7 +122,7 @@ def test_a_costly_request_pays_its_lanes_tenth_in_full() -> None:
 
 
 def test_reads_get_more_while_the_limit_is_probed() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(100):
         line.add(claim(f"o{index}", ORDER))
         line.add(claim(f"r{index}", READ))
@@ -89,7 +131,7 @@ def test_reads_get_more_while_the_limit_is_probed() -> None:
 
 
 def test_shares_go_by_weight_and_cost() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(300):
         line.add(claim(f"a{index}", bot="a", weight=1.0))
         line.add(claim(f"b{index}", bot="b", weight=2.0))
@@ -99,7 +141,7 @@ def test_shares_go_by_weight_and_cost() -> None:
 
 
 def test_a_bot_that_asks_little_is_not_behind_one_that_floods() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(500):
         line.add(claim(f"a{index}", bot="a"))
     served(line, 100)
@@ -108,7 +150,7 @@ def test_a_bot_that_asks_little_is_not_behind_one_that_floods() -> None:
 
 
 def test_nobody_saves_up_while_away() -> None:
-    line = WaitQueue()
+    line = Line()
     line.add(claim("b0", bot="b"))
     served(line, 1)
     for index in range(300):
@@ -121,7 +163,7 @@ def test_nobody_saves_up_while_away() -> None:
 
 
 def test_claims_end_when_their_time_is_over() -> None:
-    line = WaitQueue()
+    line = Line()
     line.add(claim("late", give_up_at=1.0))
     line.add(claim("long", give_up_at=9.0))
     line.add(claim("gone", give_up_at=2.0))
@@ -131,7 +173,7 @@ def test_claims_end_when_their_time_is_over() -> None:
     assert line.next_end() == 9.0
     assert claim("long") in line
     served(line, 1)
-    assert line.next_end() is None
+    assert line.next_end() == math.inf
     assert len(line) == 0
 
 
@@ -154,7 +196,7 @@ def test_claims_end_when_their_time_is_over() -> None:
     ],
 )
 def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: float) -> None:
-    line = WaitQueue()
+    line = Line()
     waiting = [(CANCEL, "c"), (ORDER, "a"), (ORDER, "a"), (ORDER, "b"), (ORDER, "b"), (READ, "b")]
     for index, (its_lane, its_bot) in enumerate(waiting):
         line.add(claim(str(index), its_lane, its_bot))
@@ -162,7 +204,7 @@ def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: flo
 
 
 def test_a_read_behind_many_orders_waits_for_its_tenth_and_no_longer() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(100):
         line.add(claim(str(index)))
     assert line.cost_ahead(claim("r", READ, "b"), 0.0, 1.0) == 10.0
@@ -181,7 +223,7 @@ def test_a_read_behind_many_orders_waits_for_its_tenth_and_no_longer() -> None:
 def test_those_of_higher_lanes_that_will_come_are_counted_by_those_of_late(
     gone: int, expected: float
 ) -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(gone):
         line.add(claim(str(index)))
         line.send_head(claim(str(index)), 20.0, is_probing=False)
@@ -192,7 +234,7 @@ def test_those_of_higher_lanes_that_will_come_are_counted_by_those_of_late(
 
 
 def test_a_bot_of_twice_the_weight_waits_for_half_as_much() -> None:
-    line = WaitQueue()
+    line = Line()
     for index in range(2):
         line.add(claim(f"a{index}", weight=2.0))
     for index in range(4):
@@ -201,7 +243,7 @@ def test_a_bot_of_twice_the_weight_waits_for_half_as_much() -> None:
 
 
 def test_a_bot_that_was_served_waits_for_what_the_others_are_due_since() -> None:
-    line = WaitQueue()
+    line = Line()
     line.add(claim("1"))
     served(line, 1)
     line.add(claim("2"))
@@ -211,7 +253,7 @@ def test_a_bot_that_was_served_waits_for_what_the_others_are_due_since() -> None
 
 
 def test_one_that_was_refused_goes_before_its_bots_others() -> None:
-    line = WaitQueue()
+    line = Line()
     for name, bot in (("1", "a"), ("2", "a"), ("3", "b")):
         line.add(claim(name, bot=bot))
     again = replace(claim("4"), is_again=True)
@@ -221,7 +263,7 @@ def test_one_that_was_refused_goes_before_its_bots_others() -> None:
 
 
 def test_a_cancel_waits_only_for_those_of_bots_that_come_up_before() -> None:
-    line = WaitQueue()
+    line = Line()
     for name in "12":
         line.add(claim(name))
     served(line, 2)  # so bot a has had its share
@@ -234,7 +276,7 @@ def test_a_cancel_waits_only_for_those_of_bots_that_come_up_before() -> None:
 
 
 def test_a_bot_that_left_has_no_share() -> None:
-    line = WaitQueue()
+    line = Line()
     for name, bot in (("1", "a"), ("2", "a"), ("3", "b"), ("4", "b"), ("5", "b"), ("6", "c")):
         line.add(claim(name, bot=bot))
     line.remove(claim("6", bot="c"))
@@ -242,7 +284,7 @@ def test_a_bot_that_left_has_no_share() -> None:
 
 
 def test_what_waits_in_a_higher_lane_counts_towards_a_bots_share_of_a_lower_one() -> None:
-    line = WaitQueue()
+    line = Line()
     for name, bot, lane in (("1", "a", ORDER), ("2", "b", READ), ("3", "b", READ)):
         line.add(claim(name, lane, bot))
     assert line.cost_ahead(claim("4", READ), 0.0, 1.0) == 2.0  # the order, and one read of the other bot
@@ -250,7 +292,7 @@ def test_what_waits_in_a_higher_lane_counts_towards_a_bots_share_of_a_lower_one(
 
 
 def test_a_lower_lane_that_is_owed_its_tenth_goes_first() -> None:
-    line = WaitQueue()
+    line = Line()
     for number in range(10):
         line.add(claim(f"{number}"))
     served(line, 10)
@@ -260,7 +302,7 @@ def test_a_lower_lane_that_is_owed_its_tenth_goes_first() -> None:
 
 
 def test_use_without_contention_is_no_debt() -> None:
-    line = WaitQueue()
+    line = Line()
     for number in range(1000):
         line.add(claim(f"early{number}", bot="early"))
         served(line, 1)
@@ -282,7 +324,7 @@ def test_a_bot_with_one_order_at_a_time_gets_its_share_whatever_others_read(
     dash: float, grid: float, maker: float, expected: int
 ) -> None:
     """A dashboard's reads have their tenth whatever its weight: they move nobody's place among the orders."""
-    line = WaitQueue()
+    line = Line()
     waiting = {"dash": (READ, dash), "grid": (ORDER, grid)}
     for index in range(300):
         line.add(claim(f"m{index}", bot="maker", weight=maker))
@@ -300,7 +342,7 @@ def test_a_bot_with_one_order_at_a_time_gets_its_share_whatever_others_read(
 
 
 def test_a_bots_reads_hold_back_none_of_its_orders() -> None:
-    line = WaitQueue()
+    line = Line()
     for number in range(300):
         line.add(claim(f"o{number}", bot="maker", weight=20.0))
         line.add(claim(f"r{number}", READ, "grid"))
@@ -310,7 +352,7 @@ def test_a_bots_reads_hold_back_none_of_its_orders() -> None:
 
 
 def test_one_that_comes_back_to_read_is_not_behind_a_reader_for_what_others_ordered() -> None:
-    line = WaitQueue()
+    line = Line()
     for number in range(300):
         line.add(claim(f"r{number}", READ, "dash"))
         line.add(claim(f"o{number}", bot="maker"))

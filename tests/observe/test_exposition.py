@@ -6,10 +6,12 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from observe.test_picture import KEY, LATE, REFUSED, SECOND, SENT, SPOT, STATUS, down, of_exchange
+from rig.key_pools import only, pool
 from rig.outcome import changed
 from rig.verdicts import upstream_error
 from sealgate.limits.status import SharingStatus
 from sealgate.observe.metrics import Metrics
+from sealgate.observe.pools import PoolState
 from sealgate.observe.status import PolicyStatus, Status, halt_status
 from sealgate.orders.halts import Halt, Halts, Scope
 from sealgate.orders.outcome import Conclusion, Outcome
@@ -51,11 +53,11 @@ def text(status: Status = STATUS, *outcomes: Outcome) -> str:
 
 
 KEYS = (
-    replace(KEY, limits=(SECOND, replace(SECOND, window_s=0.8149)), pause_s=1.5, spent_s=2.0),
+    replace(KEY, pools=only(SECOND, replace(SECOND, window_s=0.8149), spent_s=2.0), pause_s=1.5),
     replace(
         KEY,
         alias="alt",
-        limits=(),
+        pools=only(),
         trouble="refused",
         is_active=False,
         expires_at=5.0,
@@ -96,17 +98,55 @@ def test_the_state_shows_as_gauges() -> None:
         "key_signatures_refused": {("spot", "main"): 0, ("spot", "alt"): 1},
         "key_expires_timestamp_seconds": {("spot", "alt"): 5},
         "pause_seconds": {("spot", "main"): 1.5, ("spot", "alt"): 0},
-        "limit_spent_seconds": {("spot", "main"): 2, ("spot", "alt"): 0},
+        "limit_spent_seconds": {("spot", "main", "all"): 2, ("spot", "alt", "all"): 0},
+        "pool_pause_seconds": {("spot", "main", "all"): 2, ("spot", "alt", "all"): 0},
         "limit_sharing_replicas": {("spot", "alt"): 3},
         "limit_sharing_lead": {("spot", "alt"): 1},
         "limit_sharing_degraded": {("spot", "alt"): 1},
         "queue_depth": {("spot", "main", "order"): 0, ("spot", "alt", "order"): 0},
-        "limit_requests": {("spot", "main", "1s"): 20, ("spot", "main", "0.81s"): 20},
-        "limit_used_ratio": {("spot", "main", "1s"): 0.5, ("spot", "main", "0.81s"): 0.5},
+        "limit_requests": {("spot", "main", "all", "1s"): 20, ("spot", "main", "all", "0.81s"): 20},
+        "limit_used_ratio": {("spot", "main", "all", "1s"): 0.5, ("spot", "main", "all", "0.81s"): 0.5},
         "policy_refusals_total": {("grid", "spot", "symbols"): 7},
         "halted": {("grid", "", ""): 1},
     }
     assert {name: counts(found, name) for name in shown} == shown
+
+
+def test_each_pool_has_series_and_one_of_the_address_has_them_once() -> None:
+    weight = pool(SECOND, pool="weight", is_whole=True, is_shared=True)
+    orders = pool(replace(SECOND, window_s=10.0), pool="orders", pause_s=7.0)
+    keys = (
+        replace(KEY, pools=(weight, orders)),
+        replace(KEY, alias="alt", pools=(weight, pool(pool="orders"))),
+    )
+    public = pool(pool="public", is_shared=True)
+    found = figures(text(of_exchange(keys=keys, open_pools=(public,))))
+    assert counts(found, "limit_requests") == {
+        ("spot", "", "weight", "1s"): 20,
+        ("spot", "main", "orders", "10s"): 20,
+    }
+    assert counts(found, "pool_pause_seconds") == {
+        ("spot", "", "weight"): 0,
+        ("spot", "main", "orders"): 7,
+        ("spot", "alt", "orders"): 0,
+        ("spot", "", "public"): 0,
+    }
+    assert counts(found, "pause_seconds") == {("spot", "main"): 0, ("spot", "alt"): 0}
+
+
+def test_of_a_pool_for_each_route_there_is_the_part_with_most_to_tell() -> None:
+    """Bots may choose how many parts there are."""
+    parts = [
+        pool(replace(SECOND, used_ratio=number / 100, n=10.0 + number), pool="path", of=f"GET /{number}")
+        for number in range(40)
+    ]
+    found = figures(text(of_exchange(keys=(replace(KEY, pools=tuple(parts)),))))
+    assert counts(found, "limit_used_ratio") == {("spot", "main", "path", "1s"): 0.39}
+    assert counts(found, "limit_requests") == {("spot", "main", "path", "1s"): 49}
+    closed = replace(parts[3], state=PoolState.CLOSED, pause_s=2.0)
+    found = figures(text(of_exchange(keys=(replace(KEY, pools=(*parts, closed)),))))
+    assert counts(found, "pool_pause_seconds") == {("spot", "main", "path"): 2}
+    assert counts(found, "limit_requests") == {("spot", "main", "path", "1s"): 13}
 
 
 def test_a_clock_without_a_sample_has_no_offset() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rig.fences import ROOT
+from rig.key_pools import only, pool
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.errors import REASONS
@@ -23,7 +24,6 @@ from sealgate.observe.status import (
     Status,
     halt_status,
     state,
-    tightest,
 )
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Scope
@@ -36,7 +36,7 @@ SECOND = LimitStatus(
 MINUTE = LimitStatus(
     1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min", low=20.0, high=20.0, next_step=""
 )
-KEY = KeyStatus("main", "spot", 0.0, {"order": 0}, {}, (SECOND, MINUTE), None)
+KEY = KeyStatus("main", "spot", 0.0, {"order": 0}, {}, only(SECOND, MINUTE))
 SPOT = ExchangeStatus(
     "spot",
     "service",
@@ -120,13 +120,13 @@ def test_a_bot_that_is_configured_no_more_weighs_as_most_do() -> None:
 
 
 def test_the_limit_that_is_nearest_to_being_full() -> None:
-    assert tightest(KEY) is MINUTE
-    assert tightest(replace(KEY, limits=())) is None
+    assert KEY.fullest == (KEY.pools[0], MINUTE)
+    assert replace(KEY, pools=only()).fullest is None
     assert key_of(picture())["used"] == 960.0
 
 
 def test_without_a_limit_there_is_no_height() -> None:
-    key = replace(KEY, limits=(), pause_s=1.234)
+    key = replace(KEY, pools=only(), pause_s=1.234)
     shown = picture(status=of_exchange(keys=(key,)))
     assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
     assert shown.point({})["exchanges"]["spot"]["keys"] == {"main": [None, None, 1.23, 0.0]}
@@ -255,8 +255,31 @@ def test_a_point_of_the_charts() -> None:
     assert picture(recent=limited).point(ended) == {"t": WALL, "exchanges": {"spot": point}}
 
 
+def test_the_point_of_a_key_with_several_pools_is_in_percent_of_the_fullest() -> None:
+    key = replace(KEY, pools=(pool(SECOND, pool="weight"), pool(MINUTE, pool="orders")))
+    shown = picture(status=of_exchange(keys=(key,)))
+    assert shown.point({})["exchanges"]["spot"]["keys"] == {"main": [80.0, 100.0, 0.0, 0.0]}
+
+
+def test_a_key_is_told_with_its_pools() -> None:
+    key = replace(
+        KEY, pools=(pool(SECOND, pool="path", of="GET /x", pause_s=1.5), pool(MINUTE, pool="orders"))
+    )
+    shown = key_of(picture(status=of_exchange(keys=(key,))))
+    assert [(one["pool"], one["of"], one["state"], one["pause_s"]) for one in shown["pools"]] == [
+        ("path", "GET /x", "closed", 1.5),
+        ("orders", "", "open", 0.0),
+    ]
+    assert [(one["pool"], one["of"], one["n"]) for one in shown["limits"]] == [
+        ("path", "GET /x", 20.0),
+        ("orders", "", 1200.0),
+    ]
+    assert (shown["pause_s"], shown["spent_s"], shown["at_a_time"], shown["used"]) == (0.0, 0.0, None, 960.0)
+    assert shown["closed"] == "path GET /x: closed for 2 s; everything else goes on"
+
+
 def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
-    idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
+    idle = replace(KEY, alias="idle", pools=only(), pause_s=0.0)
     shown = picture(status=of_exchange(keys=(KEY, idle)))
     assert list(shown.point({})["exchanges"]["spot"]["keys"]) == [KEY.alias]
 
@@ -266,7 +289,7 @@ PERP = replace(
     name="perp",
     base_url="https://perp.example.com",
     urls=("http://127.0.0.1:8787/perp",),
-    keys=(replace(KEY, exchange="perp", limits=(SECOND,), pause_s=2.0, waiting={"order": 3}),),
+    keys=(replace(KEY, exchange="perp", pools=only(SECOND), pause_s=2.0, waiting={"order": 3}),),
 )
 BOTH = replace(STATUS, exchanges=(SPOT, PERP))
 
@@ -291,6 +314,7 @@ def test_each_exchange_at_a_glance() -> None:
             "trouble": None,
         },
         "keys": ["main"],
+        "open_pools": [],
         "used_ratio": 0.5,
         "pause_s": 2.0,
         "waiting": 3,
@@ -357,6 +381,7 @@ CHANGES: dict[State, Change] = {
         status, clock=replace(status.clock, trouble="connection refused")
     ),
     State.PAUSED: lambda status: with_spot(status, keys=(*status.keys, replace(KEY, pause_s=0.1))),
+    State.A_POOL_CLOSED: lambda status: with_spot(status, open_pools=only(pause_s=1.0)),
     State.READY: lambda status: status,
 }
 

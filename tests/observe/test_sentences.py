@@ -24,12 +24,14 @@ from observe.test_picture import (
     recent,
 )
 from rig.doubts import DOUBT
+from rig.key_pools import only, pool
 from rig.outcome import changed
 from rig.verdicts import upstream_error
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus, SharingStatus
-from sealgate.observe.sentences import ms, signed_ms
+from sealgate.observe.pools import KeyPool, PoolState
 from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
+from sealgate.observe.units import ms, signed_ms
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 from sealgate.orders.outcome import Outcome
@@ -209,32 +211,36 @@ def limited(**changes: Any) -> LimitStatus:
 
 
 TILES: dict[str, tuple[Status, str, str]] = {
-    "almost full": (of_key(limits=(limited(used_ratio=0.95),)), "Limit used", "95 % (19 of 20 per 1 s) warn"),
+    "almost full": (
+        of_key(pools=only(limited(used_ratio=0.95))),
+        "Limit used",
+        "95 % (19 of 20 per 1 s) warn",
+    ),
     "a short window": (
-        of_key(limits=(limited(n=4.0, window_s=0.8149),)),
+        of_key(pools=only(limited(n=4.0, window_s=0.8149))),
         "Limit used",
         "50 % (2 of 4 per 0.815 s)",
     ),
     "a long window": (
-        of_key(limits=(limited(window_s=600.0),)),
+        of_key(pools=only(limited(window_s=600.0))),
         "Limit used",
         "50 % (10 of 20 per 10 min)",
     ),
-    "no limit": (of_key(limits=()), "Sent", "2 /s (to the exchange)"),
-    "no limit to meet": (of_key(limits=()), "Next 429", "– (no limit known yet)"),  # noqa: RUF001
+    "no limit": (of_key(pools=only()), "Sent", "2 /s (to the exchange)"),
+    "no limit to meet": (of_key(pools=only()), "Next 429", "– (no limit known yet)"),  # noqa: RUF001
     "the fullest of many": (
-        of_exchange(keys=(replace(KEY, alias="alt", limits=()), KEY)),
+        of_exchange(keys=(replace(KEY, alias="alt", pools=only()), KEY)),
         "Limit of main",
         "80 % (960 of 1,200 per 60 s)",
     ),
     "none of many": (
-        of_exchange(keys=tuple(replace(KEY, alias=name, limits=()) for name in ("a", "b"))),
+        of_exchange(keys=tuple(replace(KEY, alias=name, pools=only()) for name in ("a", "b"))),
         "Sent with a",
         "0 /s (to the exchange)",
     ),
     "a pause": (of_key(pause_s=41.7), "Paused", "42 s (left, after a 429) warn"),
     "soon": (
-        of_key(limits=(limited(n=2.0, used_ratio=0.0),)),
+        of_key(pools=only(limited(n=2.0, used_ratio=0.0), cost_per_s=2.0)),
         "Next 429",
         "≈ 1 s (at this pace) warn",
     ),
@@ -252,15 +258,15 @@ def test_a_figure_with_what_explains_it(status: Status, name: str, text: str) ->
 
 
 KEYS: dict[str, tuple[KeyStatus, str, str]] = {
-    "paused": (replace(KEY, limits=(SECOND,), pause_s=41.72), "paused, 41.7 s left", "about 20 per 1 s"),
+    "paused": (replace(KEY, pools=only(SECOND), pause_s=41.72), "paused, 41.7 s left", "about 20 per 1 s"),
     "spent": (
-        replace(KEY, limits=(SECOND,), spent_s=7.3),
+        replace(KEY, pools=only(SECOND, spent_s=7.3)),
         "the exchange says nothing is left for 7.3 s",
         "about 20 per 1 s",
     ),
-    "not limited": (replace(KEY, limits=()), "", "limit not known yet: it is learned from 429s"),
+    "not limited": (replace(KEY, pools=only()), "", "limit not known yet: it is learned from 429s"),
     "several limits": (
-        replace(KEY, limits=(replace(SECOND, next_step="next: 21 per 1 s"), MINUTE), at_a_time=3),
+        replace(KEY, pools=only(replace(SECOND, next_step="next: 21 per 1 s"), MINUTE, at_a_time=3)),
         "",
         (
             "about 20 per 1 s; next: 21 per 1 s; about 1200 per 1 min; someone else seems to use this key "
@@ -268,12 +274,12 @@ KEYS: dict[str, tuple[KeyStatus, str, str]] = {
         ),
     ),
     "shared": (
-        replace(KEY, limits=(SECOND,), sharing=SharingStatus(2, is_leader=True, degraded=None)),
+        replace(KEY, pools=only(SECOND), sharing=SharingStatus(2, is_leader=True, degraded=None)),
         "",
         "about 20 per 1 s; shared by 2 gateways",
     ),
     "alone": (
-        replace(KEY, limits=(SECOND,), sharing=SharingStatus(1, is_leader=True, degraded=None)),
+        replace(KEY, pools=only(SECOND), sharing=SharingStatus(1, is_leader=True, degraded=None)),
         "",
         "about 20 per 1 s; shared, no other gateway yet",
     ),
@@ -288,7 +294,7 @@ def test_what_holds_a_key_and_what_is_known_of_it(key: KeyStatus, state: str, ab
 
 def test_the_use_of_a_limit_is_told_without_its_evidence() -> None:
     limit = replace(SECOND, words="20 to 21 per 1 s, from 2 refusals; last 48 s ago")
-    (found,) = words(of_key(limits=(limit,)))["keys"]
+    (found,) = words(of_key(pools=only(limit)))["keys"]
     assert found["uses"] == [{"ratio": 0.5, "text": "50 % of 20 to 21 per 1 s, from 2 refusals"}]
 
 
@@ -415,8 +421,8 @@ def test_the_figures_of_several_exchanges() -> None:
 GLANCES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "usual": ({}, {"mood": "good", "used": "80 %", "pause": "", "limited": "none", "waiting": "0"}),
     "no clock": ({"clock": PERP_DOWN.clock}, {"mood": "warn", "clock": "–"}),  # noqa: RUF001 - a dash
-    "no limit": ({"keys": (replace(KEY, limits=()),)}, {"used": "–", "used_mood": ""}),  # noqa: RUF001
-    "almost full": ({"keys": (replace(KEY, limits=(limited(used_ratio=0.97),)),)}, {"used_mood": "warn"}),
+    "no limit": ({"keys": (replace(KEY, pools=only()),)}, {"used": "–", "used_mood": ""}),  # noqa: RUF001
+    "almost full": ({"keys": (replace(KEY, pools=only(limited(used_ratio=0.97))),)}, {"used_mood": "warn"}),
     "a pause": (
         {"keys": (replace(KEY, pause_s=41.7, waiting={"order": 4}),)},
         {"pause": "paused, 42 s left", "used_mood": "warn", "waiting": "4", "mood": "warn"},
@@ -465,3 +471,108 @@ def test_an_offset_of_nothing_has_no_sign() -> None:
         "+1,500 ms",
         "−0.5 ms",  # noqa: RUF001 - a minus
     ]
+
+
+# Several pools.
+
+WEIGHT = pool(MINUTE, pool="weight", is_whole=True, is_shared=True)
+ORDERS = pool(
+    limited(words="20 per 1 s, published, from 2 refusals; last 2 s ago", next_step="next: 21 per 1 s"),
+    limited(n=200_000.0, window_s=86_400.0, used_ratio=0.01, words="200,000 per 86,400 s, published"),
+    pool="orders",
+    passes="orders",
+    lanes=("order",),
+    at_a_time=5,
+)
+CLOSED = replace(ORDERS, state=PoolState.CLOSED, pause_s=41.7)
+
+
+def key_in(*pools: KeyPool, **changes: Any) -> dict[str, Any]:
+    found: dict[str, Any] = words(of_key(pools=pools, **changes))["keys"][0]
+    return found
+
+
+def test_each_pool_has_its_line() -> None:
+    found = key_in(WEIGHT, CLOSED)
+    assert found["pools"] == [
+        {
+            "name": "weight",
+            "state": "",
+            "mood": "",
+            "ratio": 0.8,
+            "text": "80 % of about 1200 per 1 min",
+            "about": "all requests; all keys share it; someone else seems to use this key too",
+        },
+        {
+            "name": "orders",
+            "state": "closed for 42 s",
+            "mood": "warn",
+            "ratio": 0.5,
+            "text": "50 % of 20 per 1 s, published, from 2 refusals",
+            "about": (
+                "orders; last 2 s ago; next: 21 per 1 s; 200,000 per 86,400 s, published; at most 5 at a time"
+            ),
+        },
+    ]
+    assert (found["uses"], found["more"]) == ([], "")
+
+
+def test_a_closed_pool_is_told_with_what_goes_on() -> None:
+    found = key_in(WEIGHT, CLOSED)
+    assert (found["state"], found["about"]) == (
+        "1 pool closed",
+        "orders: closed for 42 s; cancels and reads go on",
+    )
+    status = of_key(pools=(WEIGHT, CLOSED))
+    assert tiles(status)["Closed"] == "42 s (left of orders) warn"
+    assert tiles(status)["Limit used"] == "80 % (weight: 960 of 1,200 per 60 s)"
+    assert notices(status) == ["warn: Key main, orders: closed for 42 s; cancels and reads go on."]
+    assert words(status)["exchanges"][0]["pause"] == "1 pool closed"
+    both = (WEIGHT, replace(CLOSED, pause_s=3.0), pool(pool="path", of="GET /x", pause_s=9.0))
+    assert tiles(of_key(pools=both))["Closed"] == "9 s (left of path GET /x and 1 more pool) warn"
+    assert notices(of_key(pools=both)) == []  # over before somebody has read of it
+
+
+def test_the_pause_of_an_only_pool_is_no_notice() -> None:
+    assert notices(of_key(pools=only(SECOND, pause_s=41.7), pause_s=41.7)) == []
+
+
+def test_a_ban_is_told_of_the_key_and_not_of_each_pool() -> None:
+    banned = [replace(one, state=PoolState.BANNED, pause_s=840.0) for one in (WEIGHT, ORDERS)]
+    found = key_in(*banned, pause_s=840.0)
+    assert (found["state"], found["about"]) == ("banned, 14 min left", "")
+    assert [one["mood"] for one in found["pools"]] == ["bad", "bad"]
+    status = of_key(pools=tuple(banned), pause_s=840.0)
+    assert notices(status) == ["warn: Key main, banned by the exchange: nothing is sent for 14 min."]
+    two = replace(status.keys[0], alias="alt")
+    assert notices(of_exchange(keys=(*status.keys, two))) == [
+        "warn: 2 keys, banned by the exchange: nothing is sent for 14 min."
+    ]
+    assert tiles(status)["Banned"] == "14 min (left) warn"
+
+
+def parts(count: int, **changes: Any) -> list[KeyPool]:
+    return [pool(pool="path", of=f"GET /{number}", **changes) for number in range(count)]
+
+
+def test_of_many_pools_those_that_are_closed_or_known_are_shown_and_the_others_counted() -> None:
+    found = key_in(WEIGHT, *parts(20), CLOSED, more_pools=3)
+    assert [one["name"] for one in found["pools"]] == ["weight", "orders"]
+    assert found["more"] == "and 23 more pools, all open"
+    assert key_in(WEIGHT, *parts(7))["more"] == ""
+    assert key_in(*parts(9))["more"] == "9 pools, all open"
+    assert key_in(*parts(9))["about"] == "limit not known yet: it is learned from 429s"
+    found = key_in(WEIGHT, *parts(12, pause_s=1.0))
+    assert [one["name"] for one in found["pools"]] == [f"path GET /{number}" for number in range(8)]
+    assert found["more"] == "and 5 more pools, 4 of them closed"
+    assert found["state"] == "12 pools closed"
+
+
+def test_the_pools_of_requests_without_a_key_are_those_of_the_exchange() -> None:
+    public = pool(MINUTE, pool="public", passes="requests without a key", is_shared=True, pause_s=12.0)
+    (found,) = words(of_exchange(open_pools=(public,)))["exchanges"]
+    assert found["open_name"] == "Requests without a key"
+    assert [(one["name"], one["state"]) for one in found["open_pools"]] == [("public", "closed for 12 s")]
+    soon = replace(public, pause_s=1.0)  # over before somebody has read of it
+    both = replace(BOTH, exchanges=(SPOT, replace(PERP, open_pools=(soon, public))))
+    assert notices(both) == ["warn: Requests without a key at perp, public: closed for 12 s."]

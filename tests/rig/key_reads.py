@@ -54,10 +54,12 @@ def hold(station: Station, *keys: str) -> Callable[[], None]:
     """
     ends = []
     for key in keys or ("main",):
-        scheduler = only(station.gateway.generation).exchange.live_keys[key].scheduler
+        live_key = only(station.gateway.generation).exchange.live_keys[key]
+        scheduler, pools = live_key.scheduler, live_key.membership.always
         for reply in (LimitReply(Fate.LIMITED, 0.0, 0.0), LimitReply(Fate.ACCEPTED)):
-            now = max(System.now(), scheduler.paused_until)
-            permit = scheduler.pass_at_once(Claim("earlier", "earlier", Lane.READ, math.inf), now)
+            now = max(System.now(), scheduler.paused_until(pools))
+            claim = Claim(f"earlier {key}", "earlier", Lane.READ, math.inf, pools=pools)
+            permit = scheduler.pass_at_once(claim, now)
             assert permit is not None
             permit.goes(now)
             if reply.fate is Fate.LIMITED:

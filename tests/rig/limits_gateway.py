@@ -4,7 +4,8 @@ import random
 
 from rig.limits_world import Answer, Job
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.venues.routes import Lane
 
 MAX_WAIT_S = 30.0  # the default of `limits.max_wait`

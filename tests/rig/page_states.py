@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rig.admin import Admin, live_view, running_admin
+from rig.key_pools import only, pool
 from rig.station import Station
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
 from sealgate.machine.system import System
 from sealgate.observe.metrics import Metrics
+from sealgate.observe.pools import PoolState
 from sealgate.observe.status import PolicyStatus, Status, halt_status
 from sealgate.orders.doubts import Doubt, JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
@@ -53,6 +55,47 @@ def _doubt(number: int) -> Doubt:
 _DOUBTS = tuple(map(_doubt, range(3)))
 
 
+def _limit(
+    n: float, window_s: float, used_ratio: float, words: str = "published", step: str = ""
+) -> LimitStatus:
+    height = f"{n:,g} per {window_s:g} s, {words}"
+    return LimitStatus(n, window_s, used_ratio, 0, False, height, n / window_s, n / window_s, step)
+
+
+_WEIGHT = pool(
+    _limit(6000, 60, 0.31, "published, never refused yet"), pool="weight", is_whole=True, is_shared=True
+)
+_BINANCE = (
+    _WEIGHT,
+    pool(
+        _limit(100, 10, 1.0, "published, from 3 refusals; last 2 s ago; refused at most one in 1,200"),
+        _limit(200_000, 86_400, 0.04, "published, never refused yet"),
+        pool="orders",
+        passes="orders",
+        lanes=("order",),
+        pause_s=41.7,
+    ),
+)
+_STEP = "next: 10.5 per 1 s, in 40 s, if requests wait"
+_PATHS = ("POST /v5/order/create", "POST /v5/order/cancel", "GET /v5/position/list", "GET /v5/order/realtime")
+_BYBIT = (
+    pool(_limit(600, 5, 0.12), pool="address", is_whole=True, is_shared=True),
+    *(
+        pool(
+            _limit(10, 1, 0.97 - at / 4, "from 2 refusals; last 48 s ago; refused at most one in 700", _STEP),
+            pool="path",
+            of=path,
+            passes="",
+            pause_s=0.8 * (at == 2),
+        )
+        for at, path in enumerate(_PATHS)
+    ),
+    *(pool(pool="path", of=f"GET /v5/market/{name}", passes="") for name in "abcdefgh"),
+)
+_PUBLIC = only(
+    _limit(2000, 30, 0.02), pool="public", passes="requests without a key", is_shared=True, pause_s=12.0
+)
+_BANNED = tuple(replace(one, state=PoolState.BANNED, pause_s=840.0) for one in _BINANCE)
 _SHORT = LimitStatus(4.0, 0.8149, 0.5, 6, is_foreign_use=False, words="", low=3.6, high=4.1, next_step="")
 
 
@@ -77,7 +120,7 @@ _OTHERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("binance", {}),
     ("binanceusdm", {"pause_s": 41.7}),
     ("binance-portfolio-margin", {"waiting": {"cancel": 0, "order": 12, "read": 3}}),
-    ("bybit", {"limits": (_SHORT,)}),
+    ("bybit", {"pools": only(_SHORT)}),
     ("okx", {"disabled": _INVALID, "is_active": False}),
     ("kraken", {"trouble": _REFUSED, "trouble_advice": verdict("signature_invalid").advice}),
     ("coinbase", {}),
@@ -107,7 +150,10 @@ def _ten_exchanges(status: Status) -> Status:
 STATES: dict[str, tuple[Change, str]] = {
     "ready": (lambda status: status, "Requests"),
     "paused": (lambda status: _key(status, pause_s=41.7), "paused, 41.7 s left"),
-    "spent": (lambda status: _key(status, spent_s=7.3), "the exchange says nothing is left for 7.3 s"),
+    "spent": (
+        lambda status: _key(status, pools=only(_SHORT, spent_s=7.3)),
+        "the exchange says nothing is left for 7.3 s",
+    ),
     "halted": (lambda status: replace(status, halts=halt_status(_HALTS)), "Reason: the desk called"),
     "disabled": (
         lambda status: _exchange(
@@ -120,7 +166,21 @@ STATES: dict[str, tuple[Change, str]] = {
         lambda status: _key(status, trouble=_REFUSED, trouble_advice=verdict("signature_invalid").advice),
         "signatures refused",
     ),
-    "a short window": (lambda status: _key(status, limits=(_SHORT,)), "of 4 per 0.815 s"),
+    "a short window": (lambda status: _key(status, pools=only(_SHORT)), "of 4 per 0.815 s"),
+    "a closed pool": (
+        lambda status: _key(status, pools=_BINANCE),
+        "orders: closed for 42 s; cancels and reads go on",
+    ),
+    "many pools": (
+        lambda status: _exchange(
+            status, keys=(replace(status.keys[0], pools=_BYBIT, more_pools=30),), open_pools=_PUBLIC
+        ),
+        "and 38 more pools, all open",
+    ),
+    "a ban": (
+        lambda status: _key(status, pools=_BANNED, pause_s=840.0),
+        "Key main, banned by the exchange: nothing is sent for 14 min",
+    ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), "expires in 2 d"),
     "doubts": (
         lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),

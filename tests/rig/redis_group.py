@@ -9,13 +9,13 @@ from sealgate.cluster.member import Heartbeat, HeartbeatReply
 
 @dataclass
 class RedisGroup:
-    """The state of one key. `tell(channel, message)` publishes; times are µs."""
+    """The state of one group. `tell(channel, message)` publishes; times are µs."""
 
     tell: Callable[[str, str], None]
     leader: str = ""
     lead_until: int = 0
     epoch: int = 0
-    pause_until: int = 0
+    pauses: dict[str, int] = field(default_factory=dict)  # the ends, by place
     announcement: str = ""
     leases: dict[str, int] = field(default_factory=dict)
     heartbeats: int = 0
@@ -35,7 +35,7 @@ class RedisGroup:
             self.tell("all", json.dumps({"epoch": self.epoch}, separators=(",", ":")))
         if self.leader == me:
             self.lead_until = now + leader_lease
-        self._pause(now, round(heartbeat.pause_s * 1e6))
+        self._pause(now, {place: round(pause_s * 1e6) for place, pause_s in heartbeat.pauses.items()})
         if heartbeat.note and heartbeat.epoch == self.epoch:
             self.tell(self.leader, heartbeat.note)
         is_leader = self.leader == me and heartbeat.epoch == self.epoch
@@ -44,7 +44,7 @@ class RedisGroup:
         return HeartbeatReply(
             self.leader,
             self.epoch,
-            max(0, self.pause_until - now) / 1e6,
+            {place: (until - now) / 1e6 for place, until in self.pauses.items()},
             len(self.leases),
             self.announcement if heartbeat.epoch != self.epoch else "",
             tuple(sorted(self.leases, key=lambda name: (self.leases[name], name))) if is_leader else (),
@@ -55,12 +55,15 @@ class RedisGroup:
         if self.leader == me:
             self.leader = ""
             self.tell("all", json.dumps({"epoch": self.epoch + 1}, separators=(",", ":")))
-        return HeartbeatReply(self.leader, self.epoch, 0.0, len(self.leases))
+        return HeartbeatReply(self.leader, self.epoch, {}, len(self.leases))
 
-    def _pause(self, now: int, rest: int) -> None:
-        if now + rest > max(now, self.pause_until):
-            self.pause_until = now + rest
-            self.tell("all", json.dumps({"pause": rest / 1e6}, separators=(",", ":")))
+    def _pause(self, now: int, known: dict[str, int]) -> None:
+        self.pauses = {place: until for place, until in self.pauses.items() if until > now}
+        new = {place: left for place, left in known.items() if now + left > self.pauses.get(place, now)}
+        if new:
+            self.pauses |= {place: now + left for place, left in new.items()}
+            told = {place: left / 1e6 for place, left in new.items()}
+            self.tell("all", json.dumps({"pauses": told}, separators=(",", ":")))
 
     def _tell_all(self, heartbeat: Heartbeat) -> None:
         if heartbeat.announcement:

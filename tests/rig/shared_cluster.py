@@ -16,7 +16,8 @@ from rig.limits_world import Answer, Job
 from rig.redis_group import RedisGroup
 from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, Member
 from sealgate.limits.claims import Fate, LimitReply
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 
 HOP_S = 0.0003
 TIMEOUT_S = 0.1

@@ -99,13 +99,15 @@ class Pair:
         exchange = self.exchange(CALM)
         clock, live_key = exchange.clock.status(), exchange.live_keys["main"]
         line = live_key.scheduler.status()
+        pools = [*line.pools.values()]
+        limits = [one.n for pool in pools for one in pool.limits]
         found = {
             "the clock is not ready": exchange.clock.not_ready is not None,
             "the clock was stepped": clock.offset_s is None or abs(clock.offset_s) > 1,
             "the clock has trouble": clock.trouble is not None,
-            "there is a pause": line.pause_s > 0,
+            "there is a pause": any(pool.pause_s > 0 for pool in pools),
             "requests wait": any(line.waiting.values()),
-            "a limit was learned": line.at_a_time is not None or [one.n for one in line.limits] != [100_000],
+            "a limit was learned": set(limits) != {100_000} or any(pool.at_a_time for pool in pools),
             "the firewall is suspected": exchange.gates.firewall.is_alert,
             "the key is refused": live_key.breaker.state.fault is not None,
             "the key is suspected": live_key.breaker.state.trouble is not None,

@@ -17,7 +17,6 @@ from sealgate.config import Config
 from sealgate.exchange.answer import Answer
 from sealgate.keys.parts import read_parts, read_roster
 from sealgate.keys.sources import SecretError
-from sealgate.limits.scheduler import RateScheduler
 from sealgate.machine import process as machine
 from sealgate.machine.process import StartError
 from sealgate.request.admission import Ticket
@@ -25,12 +24,12 @@ from sealgate.request.context import InFlightRequests, RequestContext
 from sealgate.request.generation import Generation
 from sealgate.request.own_reads import ask
 from sealgate.request.rules import build_rules
-from sealgate.server.memory import subject
+from sealgate.server.memory import subjects
 from sealgate.server.services import build_generation, build_services
 from sealgate.venues.routes import Auth, Lane, Permission
 
 URL = "http://127.0.0.1:9"
-PARTS = ("upstream", "clock", "clock_keeper", "open", "scheduler", "stamps", "breaker")
+PARTS = ("upstream", "clock", "clock_keeper", "scheduler", "stamps", "breaker")
 
 
 @contextlib.asynccontextmanager
@@ -46,8 +45,6 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Ge
 
 
 def part(generation: Generation, name: str) -> object:
-    if name == "open":
-        return only(generation).exchange.gates.of_open
     exchange = only(generation).exchange
     return getattr(
         exchange.live_keys["main"] if name in {"scheduler", "stamps", "breaker"} else exchange, name
@@ -58,7 +55,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "nothing": (URL, {}, set()),
     "what bots may": (URL, {"bots": {"grid": {"uid": 1001}}}, set()),
     "how it is paced": (URL, {"limits": {"queue": 7, "known": ["20/s"]}}, set()),
-    "another key": (URL, {"keys": {"main": {**KEY, "api_key": "ak-2"}}}, {"scheduler", "stamps", "breaker"}),
+    "another key": (URL, {"keys": {"main": {**KEY, "api_key": "ak-2"}}}, {"stamps", "breaker"}),
     "how long is waited": (
         URL,
         {"upstream": {"connect_timeout": 1.0}},
@@ -68,7 +65,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "the way there": (
         URL,
         {"upstream": {"proxy": "http://127.0.0.1:3128"}},
-        {"upstream", "clock", "clock_keeper", "open"},
+        {"upstream", "clock", "clock_keeper"},
     ),
     "what is sent along": (
         URL,
@@ -94,24 +91,45 @@ def keys_of(*accounts: str | None) -> dict[str, Any]:
     }
 
 
-async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[RateScheduler], RateScheduler]:
-    config = make_config(URL, venue=venue, keys=keys)
+VENUE = """
+name = "plain"
+title = "Plain"
+base_url = "https://plain.example"
+[signing]
+message = "{timestamp}{method}{path}{body}"
+[signing.headers]
+X-KEY = "{api_key}"
+X-SIGN = "{signature}"
+X-TIME = "{timestamp}"
+[limits]
+scope = "%s"
+"""
+
+
+async def places_of(
+    scope: str, folder: Path, keys: dict[str, Any]
+) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """Return the pools that all requests of each key pass, and those that need none."""
+    (folder / "plain.toml").write_text(VENUE % scope)
+    config = make_config(URL, venue=str(folder / "plain.toml"), keys=keys)
     async with generation_of(config, HandHost()) as generation:
-        lines = [only(generation).exchange.live_keys[name].scheduler for name in keys]
+        lines = [only(generation).exchange.live_keys[name].membership.always for name in keys]
         nonces = {id(only(generation).exchange.live_keys[name].nonces) for name in keys}
         assert len(nonces) == len(keys)
-        return lines, only(generation).exchange.gates.of_open
+        return lines, only(generation).exchange.gates.of_open.always
 
 
-async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too() -> None:
-    (one, two), open_line = await lines_of("binance", keys_of(None, None))
-    assert one is two is open_line
+async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too(
+    tmp_path: Path,
+) -> None:
+    (one, two), of_open = await places_of("address", tmp_path, keys_of(None, None))
+    assert one == two == of_open
 
 
-async def test_where_the_account_is_counted_its_keys_share_one_limit() -> None:
-    lines, open_line = await lines_of("bybit", keys_of("mine", "mine", "hers", None, None))
-    assert lines[0] is lines[1]
-    assert len({*lines, open_line}) == 5
+async def test_where_the_account_is_counted_its_keys_share_one_limit(tmp_path: Path) -> None:
+    lines, of_open = await places_of("account", tmp_path, keys_of("mine", "mine", "hers", None, None))
+    assert lines[0] == lines[1]
+    assert len({*lines, of_open}) == 5
 
 
 async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +258,7 @@ async def test_what_the_exchange_counts_together_has_one_line_also_under_two_nam
 
 
 @pytest.mark.parametrize(
-    ("upstream", "counted"),
+    ("upstream", "address"),
     [
         ({}, URL),
         ({"source": "127.0.0.1"}, f"{URL} from 127.0.0.1"),
@@ -248,10 +266,12 @@ async def test_what_the_exchange_counts_together_has_one_line_also_under_two_nam
     ],
 )
 def test_a_limit_by_address_is_one_for_each_address_that_the_exchange_sees(
-    upstream: dict[str, str], counted: str
+    upstream: dict[str, str], address: str
 ) -> None:
-    by_address, by_key = (
-        make_config(URL, venue=venue, upstream=upstream).served[venue] for venue in ("binance", "service")
-    )
-    assert subject(by_address, "main") == counted
-    assert subject(by_key, "main") == f"{URL} {KEY['api_key']}"
+    config = make_config(URL, venue="service", upstream=upstream).served["service"]
+    key, account, by_address = subjects(config, "main")
+    assert by_address == address
+    assert key == account
+    assert key.startswith(f"{URL} key ")
+    assert KEY["api_key"] not in key, "it goes to Redis"
+    assert set(subjects(config, None)) == {address}

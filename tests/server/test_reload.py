@@ -2,14 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from rig.backends import only, pipeline_of
+from rig.backends import only, pipeline_of, the_exchange
 from rig.bot import request
 from rig.kept_limit import kept
 from rig.oracle import signature
@@ -23,6 +23,7 @@ from sealgate.limits.scheduler import RateScheduler
 from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.halts import Scope
 from sealgate.request.key_care import KeyCare
+from sealgate.server.memory import subjects
 from sealgate.server.reload import ReloadError
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
@@ -232,43 +233,42 @@ async def test_halts_and_answers_that_are_known_stay_also_under_another_key(site
     assert site.upstream.receipts(b"/v1/trade/order") == 1
 
 
-async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_path: Path) -> None:
-    async with running_site(upstream, tmp_path, journal={"file": str(tmp_path / "journal.db")}) as site:
-        keeper = site.gateway.services.keeper
-        assert keeper is not None
-        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
-        site.tables["keys"] = {"main": key}
-        await site.reload()
-        assert f"{upstream.base_url} ak-2" in keeper._subjects
-
-
 @asynccontextmanager
-async def before_another_key(upstream: Upstream, folder: Path) -> AsyncIterator[Site]:
-    """Run a gateway with a journal, whose next reload brings another key."""
+async def before_another_address(upstream: Upstream, folder: Path) -> AsyncIterator[Site]:
+    """Run a gateway with a journal, whose next reload reaches the exchange under another address."""
     async with running_site(upstream, folder, journal={"file": str(folder / "journal.db")}) as site:
-        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
-        site.tables["keys"] = {"main": key}
+        site.base_url = upstream.base_url.replace("127.0.0.1", "localhost")
         yield site
 
 
-async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
+async def test_another_exchange_is_remembered_in_the_journal(upstream: Upstream, tmp_path: Path) -> None:
+    async with before_another_address(upstream, tmp_path) as site:
+        assert await site.reload() == ()
+        keeper = site.gateway.services.keeper
+        assert keeper is not None
+        assert list(keeper._schedulers) == [site.base_url]
+
+
+async def test_what_the_journal_has_of_another_exchange_holds_for_its_trial(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is read where a slow disk holds nobody up."""
-    known: list[Snapshot] = []
+    known: list[Mapping[str, Snapshot]] = []
 
-    def learned(_database: object, subject: str, _wall: float) -> Snapshot:
-        assert subject == f"{upstream.base_url} ak-2"
+    def learned(_database: object, exchange: str, wall: float) -> tuple[dict[str, Snapshot], dict[str, str]]:
+        assert exchange == upstream.base_url.replace("127.0.0.1", "localhost")
+        assert wall > 0
         assert threading.current_thread() is not threading.main_thread()
-        return kept(20.0, 1.0)
+        place = subjects(the_exchange(site.load()), "main").key + " | all"
+        return {place: kept(20.0, 1.0)}, {}
 
-    def restore(scheduler: RateScheduler, kept: Snapshot) -> None:
+    def restore(scheduler: RateScheduler, kept: Mapping[str, Snapshot]) -> None:
         assert upstream.received == []
         known.append(kept)
         original(scheduler, kept)
 
     original = RateScheduler.restore
-    async with before_another_key(upstream, tmp_path) as site:
+    async with before_another_address(upstream, tmp_path) as site:
         monkeypatch.setattr("sealgate.orders.journal.learned.read_limits", learned)
         monkeypatch.setattr(RateScheduler, "restore", restore)
         assert await site.reload() == ()
@@ -343,7 +343,7 @@ async def test_a_journal_that_fails_changes_nothing(
     def fail(*_: object) -> None:
         raise ValueError("no JSON")
 
-    async with before_another_key(upstream, tmp_path) as site:
+    async with before_another_address(upstream, tmp_path) as site:
         before = site.gateway.handler.router
         monkeypatch.setattr("sealgate.orders.journal.learned.read_limits", fail)
         with pytest.raises(ReloadError, match="report it"):
@@ -441,5 +441,6 @@ async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
     site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
     await site.reload()
     live_keys = only(site.gateway.generation).exchange.live_keys
-    assert live_keys["main"].scheduler is live_keys["again"].scheduler
-    assert live_keys["main"].scheduler is not live_keys["other"].scheduler
+    pools = {alias: live_key.membership.always for alias, live_key in live_keys.items()}
+    assert pools["main"] == pools["again"]
+    assert pools["main"] != pools["other"]

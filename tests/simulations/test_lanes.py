@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 

@@ -23,7 +23,7 @@ from rig.limits_limiters import (
     TokenBucket,
 )
 from rig.limits_world import Bot, Chance, Scenario, World
-from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 
 LIMITERS: dict[str, Callable[[Chance], Limiter]] = {
@@ -145,5 +145,5 @@ def test_a_limit_that_changes_is_found_again(height: int) -> None:
     changed = replace(scenario, change=(60.0, lambda _: SlidingLog(height, 1.0), float(height)))
     gateway = Gateway(1)
     World(changed, gateway, 1).run()
-    (limit,) = gateway.pacer.status(200.0).limits
+    (limit,) = gateway.pacer.pools.at("all").status(200.0).limits
     assert limit.n / limit.window_s == pytest.approx(height, rel=0.15)

@@ -539,12 +539,11 @@ def test_a_page_for_people_is_a_firewalls_and_no_ban() -> None:
     assert without.judge(404, PAGE).kind == "other_4xx"
 
 
-def test_an_address_is_shut_out_if_the_file_says_so_or_nothing_else_can_be() -> None:
+def test_a_ban_is_for_whom_its_rule_says_or_else_for_all_that_are_counted_together() -> None:
     judge = judge_of(
         '[[replies]]\nstatus = [403]\nmeans = "banned"\nkind = "out"\nscope = "address"\n'
         '[[replies]]\nstatus = [418]\nmeans = "banned"\nkind = "key_out"\n'
     )
     by_status = {status: judge.judge(status, b"") for status in (200, 403, 418, 429)}
-    with_key = [one for one, verdict in by_status.items() if verdict.shuts_out_address(is_open=False)]
-    without = [one for one, verdict in by_status.items() if verdict.shuts_out_address(is_open=True)]
-    assert (with_key, without) == ([403], [403, 418])
+    scopes = {status: verdict.shuts_out(Scope.ACCOUNT) for status, verdict in by_status.items()}
+    assert scopes == {200: None, 403: Scope.ADDRESS, 418: Scope.ACCOUNT, 429: None}

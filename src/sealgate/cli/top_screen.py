@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
-from sealgate.observe.sentences import ALMOST_FULL, ms, number
+from sealgate.observe.units import ALMOST_FULL, ms, number
 
 HINT = "r: latest requests   q: quit"
 _KEYS = "r: back   space: freeze   b: next bot   o: next outcome   q: quit"
@@ -26,6 +26,7 @@ _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
 Figures = Mapping[str, Any]
 _BAR, _SHORTEST_BAR = 24, 8
+_LONGEST_NAME = 28  # of a pool
 _COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "bold red"}
 
 
@@ -155,6 +156,8 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
         if inspector.exchange in ("", key["exchange"])
         for part in _key(key, of)
     ]
+    both = zip(exchanges, words["exchanges"], strict=True)
+    of_shown = [of for one, of in both if inspector.exchange in ("", one["name"])]
     idle = [Text(f"Idle for ten seconds: {', '.join(picture['idle_bots'])}", style="dim"), Text()]
     return Group(
         *hint,
@@ -163,6 +166,7 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
         Text(),
         *(_exchanges(picture, inspector.exchange) if is_one_of_many else ()),
         *keys,
+        *(part for of in of_shown for part in _open_pools(of)),
         *(idle if picture["idle_bots"] else ()),
         *_wrong(words),
     )
@@ -261,15 +265,18 @@ def _speed(of: Figures) -> Iterator[Text]:
 
 def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
     """Yield a key: what holds it and what waits, how full its limits are, what is known of them, its bots."""
+    state = [Text(words["state"], "yellow")] if words["pools"] and words["state"] else []
     waiting = ", ".join(f"{count} {lane}" for lane, count in key["waiting"].items())
-    parts = [Text(words["name"], "bold"), Text(f"next 429: {key['next_429']['words']}")]
+    parts = [Text(words["name"], "bold"), *state, Text(f"next 429: {key['next_429']['words']}")]
     parts.append(Text(f"waiting: {waiting}", "yellow" if any(key["waiting"].values()) else ""))
     yield _Parts(parts, "  ")
     for use in words["uses"]:
         yield _Use(
             use["ratio"], use["text"], "yellow" if use["ratio"] >= ALMOST_FULL or key["pause_s"] else "blue"
         )
-    yield _indented(words["about"])
+    if words["about"]:
+        yield _indented(words["about"])
+    yield from _pools(words["pools"], words["more"])
     if key["bots"]:
         table = plain_table("bot", "sent/s", "share", "due", "waiting")
         for column in table.columns:
@@ -280,6 +287,32 @@ def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
         yield Text()
         yield table
     yield Text()
+
+
+def _open_pools(words: Figures) -> Iterator[RenderableType]:
+    """Yield the pools of an exchange that only requests without a key pass."""
+    if words["open_pools"]:
+        yield Text(words["open_name"], style="bold")
+        yield from _pools(words["open_pools"])
+        yield Text()
+
+
+def _pools(pools: Sequence[Figures], more: str = "") -> Iterator[RenderableType]:
+    """Yield each pool: its name, whether it is closed, how full it is, and below what is known of it."""
+    if not pools:
+        return
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True, max_width=_LONGEST_NAME)
+    table.add_column(ratio=1)
+    for pool in pools:
+        use = _Use(pool["ratio"] or 0.0, pool["text"], _COLOURS[pool["mood"]] or "blue")
+        state = [Text(pool["state"], _COLOURS[pool["mood"]])] if pool["state"] else []
+        what = Group(*state, use if pool["ratio"] is not None else Text(pool["text"], "dim"))
+        table.add_row(Text(pool["name"], "bold" if pool["state"] else ""), what)
+        table.add_row("", Text(pool["about"], "dim"))
+    yield table
+    if more:
+        yield Text(more, style="dim")
 
 
 def _wrong(words: Figures) -> Iterator[RenderableType]:

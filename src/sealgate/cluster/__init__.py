@@ -1,4 +1,4 @@
-"""One limit over several gateways: they elect a leader through Redis, which paces them all.
+"""The limits of an exchange over several gateways: they elect a leader through Redis, which paces them all.
 
 Pure:
 messages  what gateways tell each other, and how it is written

@@ -1,22 +1,23 @@
 """The leader: one Pacer for the bots of all gateways, as a limit can only be learned from all of its use.
 
 It treats the claims of other gateways like its own: one queue, fair shares among all bots, cancels before all
-orders, one estimator, one scout after a pause. While nobody waits, members hold a few credits: permits that
-are already counted as sent, so that a request need not ask.
+orders, and one of each pool, with one estimator and one scout after a pause. While nobody waits, members hold
+a few credits: permits that are already counted as sent, so that a request need not ask.
 
 A new leader first listens for a while, as members of the last one, or of none, report what they have sent.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from sealgate.cluster.messages import Completion, Grant, Note, RejectedClaim
-from sealgate.limits import Limit
+from sealgate.cluster.messages import Completion, Grant, Note, Passage, RejectedClaim, SharedPool
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.venues.routes import Lane
 
 _UNBOUNDED = 1 << 62  # more claims than can wait
@@ -46,25 +47,25 @@ class Leader:
         self,
         settings: PacerSettings,
         chance: Callable[[], float],
-        limits: Sequence[Limit],
+        known: Mapping[str, SharedPool],
         opens_at: float,
-        at_a_time: int | None = None,
     ) -> None:
         self.pacer = Pacer(_unbounded(settings), chance)
-        if limits or at_a_time is not None:
-            self.pacer.believe(limits, at_a_time)
+        for place, one in known.items():
+            if one.limits or one.at_a_time is not None:
+                self.pacer.pools.at(place).estimator.believe(one.limits, one.at_a_time)
         self.look_at = opens_at
         self.grants: dict[str, Grant] = {}
         self._opens_at = opens_at
         self._is_open = False
         self._has_news = False  # after which other claims may go
-        self._spent: list[tuple[float, float]] = []
+        self._spent: dict[str, list[tuple[float, float]]] = {}  # by place
         self._held: dict[str, dict[str, _Held]] = {}  # by member, and by the member's name for it
         self._numbers = itertools.count(1)
 
     def adopt(self, settings: PacerSettings) -> None:
         """Go by other settings from now on."""
-        self.pacer.adopt(_unbounded(settings))
+        self.pacer.pools.adopt(_unbounded(settings))
 
     def receive(self, member: str, note: Note, now: float) -> None:
         """Take in a note."""
@@ -78,12 +79,13 @@ class Leader:
             self._count_sent(held, name, at)
         for completion in note.completed:
             self._finish(held, completion)
-        self._count(note.spent, now)
+        for place, spent in note.spent.items():
+            self._count(place, spent, now)
         for claim in note.waits:
             self._give_up(held, claim.id, now)
             self._enter(member, claim, now)
-        if note.wants:
-            self._lend(member, note.wants, now)
+        for passage, wants in note.wants.items():
+            self._lend(member, passage, wants, now)
 
     def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
         """Let a claim of this very process go if none waits and there is room."""
@@ -129,14 +131,17 @@ class Leader:
         """Return whether all members were heard; the first time, count what they have sent."""
         if not self._is_open and now >= self._opens_at:
             self._is_open = True
-            self.pacer.count_sent(sorted(self._spent))
+            for place, spent in self._spent.items():
+                log = self.pacer.pools.at(place).estimator.log
+                for at, cost in sorted(spent):
+                    log.add(at, cost)
         return self._is_open
 
-    def _count(self, spent: list[tuple[float, float]], now: float) -> None:
+    def _count(self, place: str, spent: Sequence[tuple[float, float]], now: float) -> None:
         if not self._is_open:
-            self._spent += [(now - age_s, cost) for age_s, cost in spent]
-        elif spent:  # the log goes on in order: it counts as sent now, which is on the safe side
-            self.pacer.count_sent([(now, sum(cost for _, cost in spent))])
+            self._spent.setdefault(place, []).extend((now - age_s, cost) for age_s, cost in spent)
+        else:  # the log goes on in order: it counts as sent now, which is on the safe side
+            self.pacer.pools.at(place).estimator.log.add(now, sum(cost for _, cost in spent))
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
         """Let a claim go, add it to the queue, or reject it.
@@ -188,23 +193,27 @@ class Leader:
             del held[completion.name]
             self.pacer.answered(claim, completion.at, completion.reply)
 
-    def _lend(self, member: str, wants: int, now: float) -> None:
-        room = min(wants, self._lendable())
+    def _lend(self, member: str, passage: Passage, wants: int, now: float) -> None:
+        room = min(wants, self._lendable(passage))
         held = self._held[member]
         for _ in range(room if self._is_open else 0):
             name = f"+{next(self._numbers)}"
-            claim = Claim(f"{member} {name}", "", Lane.ORDER, now)
+            claim = Claim(f"{member} {name}", "", Lane.ORDER, now, pools=passage[0], subjects=passage[1])
             if not self.pacer.goes_at_once(claim, now):
                 return
             held[name] = _Held(claim, _State.CREDIT)
-            self._grant(member).credits.append(name)
+            self._grant(member).credits.setdefault(passage, []).append(name)
 
-    def _lendable(self) -> int:
-        """Return how many more credits one member may have, so that enough is left for all others."""
-        least = min((limit.n for limit in self.pacer.limits), default=_FREELY / _LENT)
-        most = _LENT * least
-        lent = sum(one.state is _State.CREDIT for held in self._held.values() for one in held.values())
-        return int(min(most - lent, max(1.0, most / max(1, len(self._held)))))
+    def _lendable(self, passage: Passage) -> int:
+        """Return how many more such credits a member may have, so that enough is left for all others."""
+        held = (one for those in self._held.values() for one in those.values())
+        lent = Counter(place for one in held if one.state is _State.CREDIT for place in one.claim.pools)
+        room = math.inf
+        for place in passage.pools:
+            limits = self.pacer.pools.at(place).estimator.limits
+            most = _LENT * min((limit.n for limit in limits), default=_FREELY / _LENT)
+            room = min(room, most - lent[place], max(1.0, most / max(1, len(self._held))))
+        return int(room)
 
     def _grant(self, member: str) -> Grant:
         return self.grants.setdefault(member, Grant())

@@ -1,13 +1,13 @@
-"""What the gateways of one limit tell each other, and how it is written.
+"""What the gateways of one exchange tell each other, and how it is written.
 
 A member sends a `Note` to the leader: which claims wait, which left, which were sent and how they ended. The
-leader sends back a `Grant`, and announces the `SharedLimit` to all. Inside a process they are passed as
+leader sends back a `Grant`, and announces the `SharedLimits` to all. Inside a process they are passed as
 objects; on the wire they are JSON, whose times are seconds from now, because no two hosts share a monotonic
 clock. Each type below says how it is read and how it is written.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
@@ -36,6 +36,9 @@ from sealgate.venues.routes import Lane
 
 _CAREFUL = 0.8  # of its share is used by a gateway that does not know what the others do
 LONGEST_PAUSE_S = LONGEST_S + 1.0  # what Retry-After can state, and what is added to it at random
+LONGEST_TEXT = 1000
+_MOST_PLACES = 2000  # in one message; no more pools than a pacer keeps
+_MOST_OF_CLAIM = 100  # pools that one claim passes
 
 
 class MessageError(Exception):
@@ -77,35 +80,61 @@ def _reason(slug: str) -> str:
     return slug
 
 
+def _different(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(texts)) < len(texts):
+        raise ValueError("twice the same")
+    return texts
+
+
+def _claim(*row: Any) -> Claim:
+    claim = Claim(*row[:-2])
+    claim.pools, claim.subjects = row[-2:]
+    return claim
+
+
 def _write_claim(claim: Claim, info: SerializationInfo[float]) -> tuple[object, ...]:
-    """Return the columns of a claim; its serial and its likeness are for its own gateway to respect."""
+    """Return the columns of a claim; its serial, likeness and key are for its own gateway to respect."""
     left_s = claim.give_up_at - info.context
     share = claim.weight, claim.cost
-    return (claim.id, claim.bot, claim.lane, left_s, *share, claim.is_read, claim.is_again)
+    kind = claim.is_read, claim.is_again
+    return (claim.id, claim.bot, claim.lane, left_s, *share, *kind, claim.pools, claim.subjects)
 
 
-def _quota(row: tuple[float | None, float | None, float | None, float | None, str]) -> Quota:
-    n, window_s, left, reset_s, name = row
+class Passage(NamedTuple):
+    """What a claim passes: the places of its pools, and whom the exchange may shut out with it."""
+
+    pools: tuple[str, ...]
+    subjects: tuple[str, ...]
+
+
+def _by_passage(*rows: tuple[tuple[str, ...], tuple[str, ...], object]) -> dict[Passage, object]:
+    return {Passage(pools, subjects): value for pools, subjects, value in rows}
+
+
+def _write_by_passage(
+    values: Mapping[Passage, object], _: SerializationInfo[float]
+) -> tuple[tuple[object, ...], ...]:
+    return tuple((*passage, value) for passage, value in values.items())
+
+
+def _quota(row: tuple[Any, ...]) -> Quota:
+    n, window_s, *state = row
     infinity = math.inf
-    return Quota(
-        infinity if n is None else n, infinity if window_s is None else window_s, left, reset_s, name
-    )
+    return Quota(infinity if n is None else n, infinity if window_s is None else window_s, *state)
 
 
-def _limit_reply(
-    fate: Fate,
-    retry_after_s: float | None,
-    resolution_s: float,
-    is_documented: bool,  # noqa: FBT001 - a column
-    quotas: tuple[Quota, ...],
-) -> LimitReply:
-    return LimitReply(fate, retry_after_s, resolution_s, quotas, is_documented=is_documented)
+def _limit_reply(*row: Any) -> LimitReply:
+    fate, retry_after_s, resolution_s, is_documented, pool, shuts_out, quotas = row
+    return LimitReply(fate, retry_after_s, resolution_s, quotas, "", is_documented, pool, shuts_out)
 
 
 def _write_limit_reply(reply: LimitReply, _: SerializationInfo[float]) -> tuple[object, ...]:
     # What is infinite is written as null: JSON has no infinity.
-    quotas = [(one.n, one.window_s, one.left, one.reset_s, one.name) for one in reply.quotas]
-    return reply.fate, reply.retry_after_s, reply.resolution_s, reply.is_documented, quotas
+    quotas = [
+        (one.n, one.window_s, one.left, one.reset_s, one.name, one.pool, one.is_least) for one in reply.quotas
+    ]
+    waits = reply.retry_after_s, reply.resolution_s, reply.is_documented
+    return (reply.fate, *waits, reply.pool, reply.shuts_out, quotas)
 
 
 def _status(status: LimitStatus) -> LimitStatus:
@@ -134,18 +163,37 @@ InPast = Annotated[
 ]
 Ago = Annotated[float, AfterValidator(lambda ago_s: max(0.0, ago_s))]
 Printable = Annotated[str, AfterValidator(_printable)]  # as it goes to log and terminal
+Place = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
+Places = Annotated[
+    tuple[Place, ...], Field(min_length=1, max_length=_MOST_OF_CLAIM), AfterValidator(_different)
+]
+Subjects = Annotated[tuple[Place, ...], Field(max_length=3), AfterValidator(_different)]
 QuotaRow = Annotated[
-    tuple[Positive | None, Positive | None, float | None, float | None, str], AfterValidator(_quota)
+    tuple[Positive | None, Positive | None, float | None, float | None, str, str, bool],
+    AfterValidator(_quota),
 ]
 WireReply = Annotated[
     LimitReply,
     _Row(
-        tuple[Fate, float | None, NotNegative, bool, tuple[QuotaRow, ...]], _limit_reply, _write_limit_reply
+        tuple[Fate, float | None, NotNegative, bool, Printable, Printable, tuple[QuotaRow, ...]],
+        _limit_reply,
+        _write_limit_reply,
     ),
 ]
 WireClaim = Annotated[
     Claim,
-    _Row(tuple[str, Printable, Lane, InFuture, Positive, Positive, bool, bool], Claim, _write_claim),
+    _Row(
+        tuple[str, Printable, Lane, InFuture, Positive, Positive, bool, bool, Places, Subjects],
+        _claim,
+        _write_claim,
+    ),
+]
+WireWishes = Annotated[
+    dict[Passage, int], _Row(tuple[tuple[Places, Subjects, Whole], ...], _by_passage, _write_by_passage)
+]
+WireCredits = Annotated[
+    dict[Passage, list[str]],
+    _Row(tuple[tuple[Places, Subjects, list[str]], ...], _by_passage, _write_by_passage),
 ]
 WireStatus = Annotated[LimitStatus, AfterValidator(_status)]
 WireLimit = Annotated[
@@ -166,17 +214,20 @@ class Completion(NamedTuple):
 class Note:
     """From a member to the leader: names of claims and credits, and claims that wait.
 
-    `spent` is what the leader cannot know of: seconds ago, and cost. `sent` has the times of the first bytes.
-    `is_new`: this is all that the member has; its earlier notes are void. `wants`: so many more credits.
+    `spent` is what the leader cannot know of, by place: seconds ago, and cost. `sent` has the times of the
+    first bytes. `is_new`: this is all that the member has; its earlier notes are void. `wants`: so many more
+    credits, by what they are for.
     """
 
     is_new: bool = False
-    spent: list[tuple[Ago, NotNegative]] = field(default_factory=list)
+    spent: Annotated[dict[Place, list[tuple[Ago, NotNegative]]], Field(max_length=_MOST_PLACES)] = field(
+        default_factory=dict
+    )
     gone: list[str] = field(default_factory=list)
     sent: list[tuple[str, InPast]] = field(default_factory=list)
     completed: list[Completion] = field(default_factory=list)
     waits: list[WireClaim] = field(default_factory=list)
-    wants: Whole = 0
+    wants: WireWishes = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.is_new or self.gone or self.sent or self.completed or self.waits or self.wants)
@@ -193,42 +244,54 @@ class RejectedClaim(NamedTuple):
 
 @dataclass(slots=True)
 class Grant:
-    """From the leader to a member: claims that may be sent now, credits for those to come, and rejections."""
+    """From the leader to a member: claims that may be sent now, credits for those to come, and rejections.
+
+    A credit is good for a claim that costs 1 and passes the same.
+    """
 
     go: list[str] = field(default_factory=list)
-    credits: list[str] = field(default_factory=list)
+    credits: WireCredits = field(default_factory=dict)
     rejected: list[RejectedClaim] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class SharedLimit:
-    """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it.
-
-    How many share it is not written: Redis counts them.
-    """
+class SharedPool:
+    """What is known of the limits of one pool: as believed, as shown, and requests at a time."""
 
     limits: tuple[WireLimit, ...] = ()
     statuses: tuple[WireStatus, ...] = ()
     at_a_time: Whole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """What is known of the limits of all, by place, and how many gateways share them.
+
+    How many share them is not written: Redis counts them.
+    """
+
+    pools: Annotated[dict[Place, SharedPool], Field(max_length=_MOST_PLACES)] = field(default_factory=dict)
     replicas: Annotated[int, Field(exclude=True)] = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message in an epoch: the rest of a pause, or a note, a grant or an announcement.
+    """A message in an epoch: what is left of pauses, or a note, a grant or an announcement.
 
     A longer pause than `Retry-After` can state was stated by nobody, and would outlive whoever made it up.
     The leader parts names at a space, so a sender has none.
     """
 
     epoch: Whole = 0
-    pause: Annotated[float, Field(ge=0, le=LONGEST_PAUSE_S)] = 0.0
+    pauses: Annotated[
+        dict[Place, Annotated[float, Field(ge=0, le=LONGEST_PAUSE_S)]], Field(max_length=_MOST_PLACES)
+    ] = field(default_factory=dict)
     sender: Annotated[str, Field(pattern="^[^ ]*$")] = ""
     note: Note | None = None
     grant: Grant | None = None
-    limit: SharedLimit | None = None
+    limits: SharedLimits | None = None
 
-    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False, str_max_length=1000)
+    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False, str_max_length=LONGEST_TEXT)
 
 
 _MESSAGE = TypeAdapter(Message)
@@ -245,7 +308,7 @@ def read_message(raw: str | bytes, now: float) -> Message:
 def read_announcement(raw: str | bytes, now: float) -> Message:
     """Return the leader's announcement that was written. Raises MessageError."""
     message = read_message(raw, now)
-    if message.limit is None:
+    if message.limits is None:
         raise MessageError("no announcement")
     return message
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import json
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
@@ -25,11 +26,12 @@ from sealgate.cluster.member import (
     HeartbeatReply,
     Member,
 )
-from sealgate.cluster.messages import LONGEST_PAUSE_S, MessageError, Whole
+from sealgate.cluster.messages import LONGEST_PAUSE_S, LONGEST_TEXT, MessageError, Whole
 from sealgate.keys.key import Secret
-from sealgate.limits import Limit
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.scheduler import LONGEST_SLEEP_S, RateScheduler
+from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import PacerStatus, SharingStatus
 from sealgate.machine.alarm import Alarm
 from sealgate.machine.findings import in_one_line
@@ -40,13 +42,13 @@ TROUBLE = (RedisError, OSError, TimeoutError)
 
 SCRIPT = (files(__package__) / "sharing.lua").read_text("utf-8")
 _US = 1_000_000
-_ANSWER = TypeAdapter(tuple[str, Whole, Whole, Whole, str, tuple[str, ...]])
+_ANSWER = TypeAdapter(tuple[str, Whole, tuple[tuple[bytes, Whole], ...], Whole, str, tuple[str, ...]])
 
 log = structlog.get_logger("sealgate.sharing")
 
 
 class RedisGroup:
-    """The gateways that share a key, as Redis knows them under `tag`; `me` is the name of this one.
+    """The gateways that share limits, as Redis knows them under `tag`; `me` is the name of this one.
 
     Nothing here waits longer than `TIMEOUT_S` for Redis, and nothing is tried twice: without an answer, a
     gateway decides alone.
@@ -104,27 +106,37 @@ class Session:
                 receive(message["data"])
 
     async def _run(self, heartbeat: Heartbeat, lease_s: float) -> HeartbeatReply:
-        keys = [self._name, f"{self._name}:members"]
         async with asyncio.timeout(TIMEOUT_S):
-            found = await self._script(keys=keys, args=arguments("", self._me, heartbeat, lease_s))
+            found = await self._script(
+                keys=keys(self._name), args=arguments("", self._me, heartbeat, lease_s)
+            )
         return read_answer(found)
+
+
+def keys(name: str) -> list[str]:
+    """Return the KEYS of sharing.lua."""
+    return [name, f"{name}:members", f"{name}:pauses"]
 
 
 def arguments(now: str, me: str, heartbeat: Heartbeat, lease_s: float) -> list[str | int]:
     """Return the ARGV of sharing.lua; `now` is "" for the time of Redis."""
     grants = [text for grant in heartbeat.grants for text in grant]
-    spans_s = lease_s, LEADER_LEASE_S, heartbeat.pause_s, LONGEST_PAUSE_S
-    spans_us = [round(span_s * _US) for span_s in spans_s]
-    return [now, me, heartbeat.epoch, *spans_us, heartbeat.note, heartbeat.announcement, *grants]
+    leases_us = round(lease_s * _US), round(LEADER_LEASE_S * _US)
+    pauses = json.dumps({place: round(pause_s * _US) for place, pause_s in heartbeat.pauses.items()})
+    told = pauses, round(LONGEST_PAUSE_S * _US), heartbeat.note, heartbeat.announcement
+    return [now, me, heartbeat.epoch, *leases_us, *told, *grants]
 
 
 def read_answer(found: list[Any]) -> HeartbeatReply:
     """Return what sharing.lua returned. Raises MessageError for what it would not."""
     try:
-        leader, epoch, pause_us, replicas, announcement, members = _ANSWER.validate_python(found)
+        leader, epoch, pauses_us, replicas, announcement, members = _ANSWER.validate_python(found)
     except ValidationError as error:
         raise MessageError(str(error)) from error
-    return HeartbeatReply(leader, epoch, pause_us / _US, replicas, announcement, members)
+    # A place that no gateway would write is nobody's: it must not stop the sharing for as long as it lasts.
+    texts = [(place.decode(errors="replace"), pause_us / _US) for place, pause_us in pauses_us]
+    pauses = {text: pause_s for text, pause_s in texts if text.isprintable() and len(text) <= LONGEST_TEXT}
+    return HeartbeatReply(leader, epoch, pauses, replicas, announcement, members)
 
 
 def words(error: BaseException) -> str:
@@ -151,10 +163,8 @@ class Sharer:
     so a slow Redis means fewer heartbeats, not a queue of them.
     """
 
-    def __init__(
-        self, alias: str, member: Member, group: RedisGroup, scheduler: RateScheduler, system: System
-    ) -> None:
-        self._where = {"exchange": scheduler.exchange, "key": alias}
+    def __init__(self, member: Member, group: RedisGroup, scheduler: RateScheduler, system: System) -> None:
+        self._exchange = scheduler.exchange
         self._member = member
         self._group = group
         self._scheduler = scheduler
@@ -187,16 +197,16 @@ class Sharer:
         """Pass on the settings that the pacer has just adopted."""
         self._member.relay.adopt(settings)
 
-    def limits(self) -> Sequence[Limit]:
-        """Return the whole limit, of which the pacer may know only a part."""
-        return self._member.relay.limits()
+    def snapshot(self, own: dict[str, Snapshot], now: float) -> dict[str, Snapshot]:
+        """Return the pacer's own snapshot with the whole limits, of which the pacer may know only a part."""
+        return self._member.relay.snapshot(own, now)
 
     def restored(self) -> None:
-        """Take what the pacer has just restored for the whole limit."""
+        """Take what the pacer has just restored for the whole limits."""
         self._member.relay.restored()
 
     def shown(self, own: PacerStatus, now: float) -> PacerStatus:
-        """Return the pacer's own status with what is known of the whole limit, and of the sharing."""
+        """Return the pacer's own status with what is known of the whole limits, and of the sharing."""
         return replace(self._member.relay.shown(own, now), sharing=self._member.status())
 
     async def run(self) -> None:
@@ -257,7 +267,7 @@ class Sharer:
             self._member.receive(message, self._system.now())
         except MessageError:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
-            log.warning("limit_sharing_message_ignored", **self._where, fix=fix)
+            log.warning("limit_sharing_message_ignored", exchange=self._exchange, fix=fix)
         self._scheduler.go_on()
 
     def _failed(self, why: str) -> None:
@@ -267,10 +277,10 @@ class Sharer:
             self._reported = why
             log.warning(
                 "limit_sharing_degraded",
-                **self._where,
+                exchange=self._exchange,
                 cause=why,
                 replicas=self._member.replicas,
-                meanwhile="this gateway uses a cautious part of the limit",
+                meanwhile="this gateway uses a cautious part of each limit",
                 fix="check limits.redis and the Redis there; it is retried automatically",
             )
 
@@ -279,7 +289,8 @@ class Sharer:
         is_new = before.degraded is not None or before.is_leader != status.is_leader
         if is_new and status.degraded is None:
             self._reported = None
-            log.info("limit_shared", **self._where, replicas=status.replicas, leads=status.is_leader)
+            shared = {"replicas": status.replicas, "leads": status.is_leader}
+            log.info("limit_shared", exchange=self._exchange, **shared)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -298,17 +309,14 @@ def _obey_cancellation() -> None:
 
 
 def shared_scheduler(
-    key: tuple[str, str], subject: str, url: Secret, settings: PacerSettings, system: System
+    exchange: str, base_url: str, url: Secret, settings: PacerSettings, system: System
 ) -> RateScheduler:
-    """Return a scheduler whose limit is shared; `subject` is the exchange and the API key.
+    """Return a scheduler whose limits are shared; `exchange` is its name for the log.
 
-    `key` is the names of the exchange and of the key, for the log.
-
-    All gateways with the same subject share one group. Its name is a digest, so that Redis sees no API key.
+    All gateways with the same base URL share one group. Its name is a digest, so that it is short.
     """
     pacer, name = Pacer(settings, system.chance), system.request_id()
-    exchange, alias = key
     scheduler = RateScheduler(pacer, system, exchange)
-    group = RedisGroup(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], name)
-    scheduler.sharing = Sharer(alias, Member(pacer, name, system.chance), group, scheduler, system)
+    group = RedisGroup(url.reveal(), hashlib.sha256(base_url.encode()).hexdigest()[:32], name)
+    scheduler.sharing = Sharer(Member(pacer, name, system.chance), group, scheduler, system)
     return scheduler

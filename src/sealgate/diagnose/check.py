@@ -22,6 +22,8 @@ from sealgate.diagnose.running import judge_pause, judge_running, judge_stale, p
 from sealgate.http.target import Target
 from sealgate.keys.key import Secret
 from sealgate.limits import snapshots as memory
+from sealgate.limits.claims import ONLY
+from sealgate.limits.pool import SHUT_OUT, name_in, subject_in
 from sealgate.limits.snapshots import Snapshot
 from sealgate.machine.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.machine.loop import run
@@ -34,7 +36,7 @@ from sealgate.observe.running import (
     first_status,
     have_one_in_common,
 )
-from sealgate.server.memory import subject
+from sealgate.server.memory import subjects
 
 GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 
@@ -174,8 +176,13 @@ def _why_not_asked(
         return warn("exchange", "not contacted", "replace the example first, see configuration")
     if running is not None and (left_s := pause_s(running, exchange.name)) > 0:
         return judge_pause(running, exchange.name, left_s)
-    kept = (learned.get(subject(exchange, alias)) for alias in exchange.keys)
-    if (left_s := max((memory.pause_s(one) for one in kept if one is not None), default=0.0)) > 0:
+    of_keys = {one for alias in exchange.keys for one in subjects(exchange, alias)}
+    kept = (
+        one
+        for place, one in learned.items()
+        if subject_in(place) in of_keys and name_in(place) in (*ONLY, SHUT_OUT)
+    )
+    if (left_s := max(map(memory.pause_s, kept), default=0.0)) > 0:
         text = "not contacted: the exchange has shut out this address or a key, as the journal remembers"
         return warn("exchange", text, f"run this again in {left_s:.0f} s")
     return None

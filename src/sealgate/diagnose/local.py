@@ -23,6 +23,8 @@ from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.parts import key_with, read_proxy_password, read_roster
 from sealgate.keys.sources import read_secret
 from sealgate.keys.wrong_secrets import Shape, shape_of
+from sealgate.limits.claims import ONLY
+from sealgate.limits.pool import label_of, name_in, subject_in
 from sealgate.limits.snapshots import Snapshot, kept_in_words
 from sealgate.machine.findings import Finding, Level, fail, ok, warn
 from sealgate.machine.process import StartError, grantable
@@ -34,7 +36,7 @@ from sealgate.orders.journal.learned import UNREAD_FIX
 from sealgate.orders.journal.marks import LOST_FIX, WHAT_IS_LOST, Marks, places
 from sealgate.orders.journal.nonces import FAR_FIX, FAR_S
 from sealgate.request.rules import look_at_policy, policies_at
-from sealgate.server.memory import nonces_place, subject
+from sealgate.server.memory import nonces_place, subjects
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.server.sockets import cannot_listen, check_admin, check_place
 from sealgate.server.tls import certificate_life
@@ -248,7 +250,7 @@ def _to_paste(file: Path | None, table: str, name: str, value: str) -> tuple[str
 def look_at_journal(
     config: Config, environ: Mapping[str, str], learned: dict[str, Snapshot], configuration: Path | None
 ) -> Iterator[Finding]:
-    """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
+    """Yield lines about the journal; put the limits that it remembers into `learned`, by place."""
     file = config.journal.file
     if file is None:
         text = "none: after a crash, nothing shows which orders were in flight, and halts are forgotten"
@@ -276,12 +278,7 @@ def look_at_journal(
 
 def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
     served = config.served.values()
-    aliases = {
-        subject(one, alias): f"{alias} at {one.name}" if one.at else alias
-        for one in served
-        for alias in one.keys
-    }
-    insight = look_into(file, aliases, System().wall())
+    insight = look_into(file, {str(one.base_url) for one in served}, System().wall())
     if insight is None:
         yield ok("journal", f"{file} is empty; the first start will make its tables")
         return
@@ -293,8 +290,8 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
     else:
         yield ok("journal", f"{file} is intact; {user}; no orders are in doubt")
     if insight.unread:
-        keys = ", ".join(aliases[one] for one in insight.unread)
-        text = f"the learned limits of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
+        pools = f"{len(insight.unread)} of {len(insight.unread) + len(insight.limits)} pools"
+        text = f"the learned limits of {pools} cannot be read"
         yield warn("journal", text, UNREAD_FIX)
     for exchange in served:
         for alias in exchange.keys:
@@ -308,12 +305,16 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
 def remembered_limits(
     exchanges: Iterable[ExchangeConfig], learned: Mapping[str, Snapshot]
 ) -> Iterator[Finding]:
-    """Yield the limits that the journal remembers of each key, in words."""
+    """Yield the limits that the journal remembers of each key's pools, in words."""
     for exchange in exchanges:
         for alias in exchange.keys:
-            for words in kept_in_words(learned.get(subject(exchange, alias), []), 0.0):
-                text = f"keys.{alias}: {words} (from the journal)"
-                yield from said_of(exchange.name, [ok("limits", text)])
+            of_key = subjects(exchange, alias)
+            for place, kept in learned.items():
+                if subject_in(place) not in of_key:
+                    continue
+                which = f"keys.{alias}" if name_in(place) in ONLY else f"keys.{alias}, {label_of(place)}"
+                for words in kept_in_words(kept, 0.0):
+                    yield from said_of(exchange.name, [ok("limits", f"{which}: {words} (from the journal)")])
 
 
 def look_at_reach(config: Config) -> Iterator[Finding]:

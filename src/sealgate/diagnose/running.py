@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sealgate.machine.findings import Finding, Level, fail, ok, warn
-from sealgate.observe.sentences import CALM
+from sealgate.observe.key_sentences import label_of
+from sealgate.observe.units import CALM
 from sealgate.venues.replies import Means
 
 Status = Mapping[str, Any]
@@ -64,7 +65,8 @@ def judge_running(status: Status, exchanges: Container[str]) -> Iterator[Finding
         for limit in key["limits"]:
             foreign = "; someone else seems to be using this key too" if limit["is_foreign_use"] else ""
             next_step = f"; {step}" if (step := limit["next_step"]) else ""
-            text = f"{area}: {limit['words']}{foreign}{next_step}"
+            pool = f", {label_of(limit)}" if key.get("has_pools") else ""
+            text = f"{area}{pool}: {limit['words']}{foreign}{next_step}"
             yield Finding("limits", Level.OK, text, exchange=exchange)
         if not key["limits"]:
             yield Finding("limits", Level.OK, f"{area}: no limit known yet", exchange=exchange)

@@ -6,7 +6,7 @@ takes a connection from them.
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 import structlog
@@ -19,11 +19,11 @@ from sealgate.exchange.kept_clock import KeptClock
 from sealgate.exchange.pool import Upstream
 from sealgate.exchange.refused_reads import refused_unsigned
 from sealgate.limits.claims import OWN_BOT, Claim
-from sealgate.limits.pacer import SCOUT_S
+from sealgate.limits.pool import SCOUT_S
 from sealgate.limits.scheduler import Gates, Permit
 from sealgate.machine.findings import REACH, WAIT
 from sealgate.machine.system import System
-from sealgate.venues.replies import Means
+from sealgate.venues.replies import Means, Scope
 from sealgate.venues.routes import Lane
 from sealgate.venues.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
 
@@ -48,8 +48,8 @@ class TimeSource:
 class ClockKeeper:
     """Feeds a clock with samples. `upstream` is the keeper's own, and is closed with it.
 
-    Its requests wait at the gate of open requests, as those of bots do. While no key may be used it asks
-    nothing: the clock then relies on its bound, which slowly widens.
+    Its requests pass the pools of open requests, as those of bots do. While one of these is closed, or no key
+    may be used, it asks nothing: the clock then relies on its bound, which slowly widens.
     """
 
     def __init__(
@@ -100,17 +100,22 @@ class ClockKeeper:
 
         After a pause a bot's request goes first, and alone, unless it needs a better clock for that.
         """
-        until = max(self.gates.shut_until, self.gates.of_open.paused_until)
+        gates = self.gates
+        own = gates.scheduler.paused_until(gates.of_time, gates.of_open.subjects)
+        until = max(gates.shut_until, own)
         if self._clock.not_ready is None:
-            until = max(until, self.gates.reopened_at + SCOUT_S)
-        return max(until, self.gates.firewall.paused_until(OWN_BOT, self._source.path))
+            until = max(until, gates.reopened_at + SCOUT_S)
+        return max(until, gates.firewall.paused_until(OWN_BOT, self._source.path))
 
     async def _take_sample(self) -> None:
         timeout_s, now = self._upstream.destination.total_timeout_s, self._system.now()
         if self._shut_until() > now:
             return
-        scheduler = self.gates.of_open
-        claim = Claim(self._system.request_id(), OWN_BOT, Lane.CANCEL, now + timeout_s, is_read=True)
+        scheduler, id_ = self.gates.scheduler, self._system.request_id()
+        pools, subjects = self.gates.of_time, self.gates.of_open.subjects
+        claim = Claim(
+            id_, OWN_BOT, Lane.CANCEL, now + timeout_s, is_read=True, pools=pools, subjects=subjects
+        )
         try:
             permit = scheduler.pass_at_once(claim, now) or await scheduler.pass_through(claim)
         except Refusal as refusal:
@@ -165,11 +170,12 @@ class ClockKeeper:
             )
 
     def _tell_gates(self, answer: Answer, permit: Permit, sent: float, received: float) -> None:
-        """Report what a reply says about limits; all gates close if the address is shut out."""
+        """Report what a reply says about limits."""
         verdict, path = answer.verdict, self._source.path or _ANY_PATH
-        permit.answered(self._clock.taught_by(verdict, answer.head), received)
-        if verdict.shuts_out_address(is_open=True):
-            self.gates.hold(permit.paused_until)
+        taught = self._clock.taught_by(verdict, answer.head)
+        if verdict.is_limited and (scope := verdict.shuts_out(Scope.ADDRESS)) is not None:
+            taught = replace(taught, shuts_out=self.gates.of_open.shut_out_by(scope))
+        permit.answered(taught, received)
         if verdict.means is Means.FIREWALL:
             if self._source.path:  # some exchanges always refuse the page at the root
                 self.gates.refused_by_firewall(OWN_BOT, path, sent, received, verdict.wait)

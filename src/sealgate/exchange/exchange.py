@@ -10,6 +10,7 @@ from sealgate.exchange.pool import Upstream
 from sealgate.exchange.stamps import Nonces, Stamps
 from sealgate.keys.key import SigningKey
 from sealgate.keys.key_breaker import KeyBreaker
+from sealgate.limits.membership import Membership
 from sealgate.limits.scheduler import Gates, RateScheduler
 from sealgate.venues.routes import Auth
 
@@ -20,26 +21,28 @@ _OPEN: Final = Auth.OPEN
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Where a request waits for its turn, and whether it needs the clock.
+    """Where a request waits for its turn, in which pools, and whether it needs the clock.
 
     `window_ms` is how long the exchange accepts its timestamp, None if it has none. With a `serial`,
     requests go one at a time, so that none overtakes another with a smaller nonce.
     """
 
     scheduler: RateScheduler
+    membership: Membership
     window_ms: int | None = None
     serial: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
-    """A key in use, with the scheduler that its requests pass, its timestamps and its circuit breaker.
+    """A key in use, with where its requests wait, its timestamps and its circuit breaker.
 
     Its nonces are shared by all who use the same key at the exchange. `serial` is for signed requests.
     """
 
     key: SigningKey
     scheduler: RateScheduler
+    membership: Membership
     stamps: Stamps
     nonces: Nonces
     breaker: KeyBreaker
@@ -49,8 +52,8 @@ class LiveKey:
 
     def __post_init__(self) -> None:
         window_ms = self.key.recv_window_ms
-        object.__setattr__(self, "signed_line", Line(self.scheduler, window_ms, self.serial))
-        object.__setattr__(self, "other_line", Line(self.scheduler, window_ms))
+        object.__setattr__(self, "signed_line", Line(self.scheduler, self.membership, window_ms, self.serial))
+        object.__setattr__(self, "other_line", Line(self.scheduler, self.membership, window_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Exchange:
     open_line: Line = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "open_line", Line(self.gates.of_open))
+        object.__setattr__(self, "open_line", Line(self.gates.scheduler, self.gates.of_open))
 
     def line_of(self, alias: str, auth: Auth) -> Line:
         """Return where a request waits: with its key, or with all that need none."""

@@ -1,14 +1,19 @@
-"""The pacing of a key: who may send when, under limits that are stated, or learned from refusals.
+"""The pacing of an exchange: who may send when, under limits that are stated, or learned from refusals.
 
 Pure:
-pacer         one pacer for all bots of a key: enter, release, sent, answered
+pacer         one pacer for all requests to an exchange: enter, release, sent, answered
+pools         the pools of an exchange, and who is shut out
+pool          what the exchange counts together: gate, scout, pace, and what was learned
+membership    which pools a request passes
 relay         what a pacer reports, and is told, where several gateways share the limit
-wait_queue    the queue: lanes by rank, bots by fair queueing
+wait_queue    the queue of all that wait
+turns         whose turn it is in a pool: lanes by rank, bots by fair queueing
 lane_queues   the queues of one lane
 gate          closed after a 429 until the pause is over
 firewall      refusals by a firewall in front of the exchange
+rejections    why a claim is not sent, in words
 claims        what goes into the pacing, and what comes out
-estimator     learns the limits of a key; its docstring has the rules
+estimator     learns the limits of a pool; its docstring has the rules
 fit           the limiter that explains the refusals
 observations  what windows of any length held at a refusal
 in_flight     what is in flight, and how much was at a time

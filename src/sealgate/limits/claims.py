@@ -11,6 +11,7 @@ from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 
 OWN_BOT = "(gateway)"  # in whose name the gateway asks; no bot can have this name
+ONLY = ("all",)  # the pools of a limit of which nothing more is known
 LONGEST_DEADLINE_MS = 3_600_000  # nothing that is an hour old is worth sending
 
 
@@ -20,7 +21,8 @@ class Claim:
 
     Of those with one `serial` a single one is under way at a time; "" is none.
     Claims with an equal `alike` want the same reply at the same cost: once one of them goes, the others that
-    wait need not. None is like no other.
+    wait need not. None is like no other. `pools` are the places of those that it passes, from the narrowest;
+    `subjects` are whom the exchange may shut out with it: its key, account and address.
     """
 
     id: str
@@ -32,6 +34,9 @@ class Claim:
     is_read: bool
     is_again: bool
     serial: str
+    pools: tuple[str, ...]
+    subjects: tuple[str, ...]
+    key: str
     alike: Hashable  # mypyc cannot make a dataclass with an `object`: the module fails to load
 
     # Written out, as are those of Answer and Reply: mypyc does not compile the one that `dataclass` makes.
@@ -47,6 +52,9 @@ class Claim:
         is_again: bool = False,  # noqa: FBT001, FBT002 - a field
         serial: str = "",
         alike: Hashable = None,
+        pools: tuple[str, ...] = ONLY,
+        subjects: tuple[str, ...] = (),
+        key: str = "",
     ) -> None:
         self.id = id
         self.bot = bot
@@ -58,6 +66,9 @@ class Claim:
         self.is_again = is_again
         self.serial = serial
         self.alike = alike
+        self.pools = pools
+        self.subjects = subjects
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,8 @@ class LimitReply:
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
     fraction; if `is_documented`, the reply stated nothing, and the exchange's documents ask for that wait.
     `quotas` are what the header fields said. `words` are the exchange's own about a refusal, "" without any.
+    `pool` is the name of the one that refused, "" where that is not said; `shuts_out` is the subject of which
+    everything is refused, "" where it is only what passes the pools.
     """
 
     fate: Fate
@@ -107,6 +120,8 @@ class LimitReply:
     quotas: tuple[Quota, ...] = ()
     words: str = ""
     is_documented: bool = False
+    pool: str = ""
+    shuts_out: str = ""
 
     @property
     def is_refusal(self) -> bool:

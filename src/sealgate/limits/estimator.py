@@ -105,7 +105,8 @@ class Step(NamedTuple):
 class LimitEstimator:
     """The limits of one key, learned and published, and everything that was sent under them."""
 
-    def __init__(self, known: tuple[Quota, ...] = ()) -> None:
+    def __init__(self, known: tuple[Quota, ...] = (), *, counts_requests: bool = False) -> None:
+        self._counts_requests = counts_requests
         self.log = SentLog(HORIZON_S)
         self.limits = [self._published(one) for one in known]
         self._known = tuple(self.limits)
@@ -185,6 +186,14 @@ class LimitEstimator:
         rate = quota.n / quota.window_s
         return Limit(quota.n, quota.window_s, rate, rate, most=rate)
 
+    def _cost_of(self, claim: Claim) -> float:
+        return 1.0 if self._counts_requests else claim.cost
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are under way."""
+        return len(self._in_flight)
+
     @property
     def needs_scout(self) -> bool:
         """Whether nothing was accepted since the last 429."""
@@ -209,7 +218,7 @@ class LimitEstimator:
         """Return when the claim may go; infinity where that depends on a reply."""
         if self.at_a_time is not None and len(self._in_flight) >= self.at_a_time:
             return math.inf
-        at = max(self.counts.room_at(claim.cost, now), self.room_at(claim, now, is_paced=is_paced))
+        at = max(self.counts.room_at(self._cost_of(claim), now), self.room_at(claim, now, is_paced=is_paced))
         return at if len(self._in_flight) < self._most_in_flight else max(at, self._sent_at + SHORT_S)
 
     def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
@@ -219,7 +228,7 @@ class LimitEstimator:
         """
         at, kind = now, 0 if claim.is_read else 1
         for limit in self.limits:
-            cost = (claim.cost + ahead) * limit.weights[kind]
+            cost = (self._cost_of(claim) + ahead) * limit.weights[kind]
             if not cost or (is_paced and now >= limit.given_up_at):
                 continue
             tally = self._tally(limit)
@@ -251,15 +260,15 @@ class LimitEstimator:
 
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Count a claim that is sent now; `is_paced`: others like it wait."""
-        self.log.add(now, claim.cost, is_read=claim.is_read)
+        self.log.add(now, self._cost_of(claim), is_read=claim.is_read)
         if not is_paced and not self._in_flight:  # all that waited was answered
             self._most_in_flight = math.inf
         self._in_flight.send(claim.id, now)
-        self.counts.send(claim.cost)
+        self.counts.send(self._cost_of(claim))
         self._sent_at = now
         kind = 0 if claim.is_read else 1
         for limit in self.limits:
-            cost = claim.cost * limit.weights[kind]
+            cost = self._cost_of(claim) * limit.weights[kind]
             if not cost:
                 continue
             if limit.withheld and now >= limit.withheld_until:
@@ -281,12 +290,12 @@ class LimitEstimator:
 
     def sent(self, claim: Claim, released_at: float, now: float) -> None:
         """Move a claim that was released then to the moment at which it was written."""
-        if self.log.remove(released_at, claim.cost, is_read=claim.is_read):
-            self.log.add(now, claim.cost, is_read=claim.is_read)
+        if self.log.remove(released_at, self._cost_of(claim), is_read=claim.is_read):
+            self.log.add(now, self._cost_of(claim), is_read=claim.is_read)
 
     def take_back(self, claim: Claim, sent_at: float) -> None:
         """Take back a claim that was released and never sent."""
-        self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
+        self.log.remove(sent_at, self._cost_of(claim), is_read=claim.is_read)
         self._in_flight.end(claim.id)
 
     def lost(self, claim: Claim) -> None:
@@ -325,7 +334,7 @@ class LimitEstimator:
         jitter_s = _SURE * self._trips.spread_s
         beside = self._in_flight.refused(claim.id, jitter_s)
         self._refused_at = sent_at
-        self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
+        self.log.remove(sent_at, self._cost_of(claim), is_read=claim.is_read)
         if self._event is None or self._event.lost == 1:  # of a volley two count
             self._recent_refusals.append(sent_at)
         if self._event is None:
@@ -337,7 +346,9 @@ class LimitEstimator:
             self._event = ThrottleEvent(sent_at, mixed_until, is_read=claim.is_read, tried=tried)
         does_learn = self._lies < LIES
         self._event.in_flight = min(self._event.in_flight, beside)
-        self._event.add(sent_at, claim.cost, stated_s if does_learn else None, resolution_s, is_ban=is_ban)
+        self._event.add(
+            sent_at, self._cost_of(claim), stated_s if does_learn else None, resolution_s, is_ban=is_ban
+        )
 
     def _tally(self, limit: Limit) -> Tally | WeightedTally:
         weights = limit.weights

@@ -60,7 +60,7 @@ def counted(
         whole = math.inf if most is None else most
         left = min(count, whole) if counter.counts == "left" else max(0.0, whole - count)
         reset_s = _reset_s(counter, _number(texts, counter.resets_header), server_now)
-        quota = Quota(math.inf, left=left, reset_s=reset_s, name=counter.header.lower())
+        quota = Quota(math.inf, left=left, reset_s=reset_s, name=counter.header.lower(), pool=counter.pool)
         # What was counted beyond the most is granted, unless the reply is a refusal.
         if counter.counts == "used" and count > whole:
             quota = replace(quota, n=count, window_s=counter.window_s, is_least=True)
@@ -124,7 +124,9 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     is_documented = not wait_s and documented_s is not None
     wait_s = documented_s if is_documented else wait_s
     fate = Fate.BANNED if verdict.means is Means.BANNED else Fate.LIMITED
-    return LimitReply(fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented)
+    return LimitReply(
+        fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented, verdict.wait.pool
+    )
 
 
 def _moment_s(rule: WaitRule, texts: Mapping[bytes, bytes], now: float) -> float | None:

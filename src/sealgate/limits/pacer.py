@@ -1,12 +1,15 @@
-"""The pacing of what an exchange counts together, an API key today: all its bots go through one Pacer.
+"""The pacing of all requests to one exchange: the bots of all its keys go through one Pacer.
 
 The shell asks and obeys. It calls `goes_at_once` for a request; if that says no, it calls `enter`, then
 `release`, which returns what to send, what to refuse and when to ask again. It also calls `release` after
 every other call, and when that time has come. A claim that was let go is `sent` when its first byte is
 written, and then `answered`; if its bot hung up before that, the claim is given back by `leave`.
 
-Where several gateways share the limit, `relay` is set: the leader of all then decides which claims go. The
-queue, the deadlines and the gate remain here, so that requests keep their places when the sharing begins or
+A claim goes when all its pools have room (pool.py). One whose pool is closed holds up nobody who does not
+need that pool. Pools are made when the first claim passes them.
+
+Where several gateways share the limits, `relay` is set: the leader of all then decides which claims go. The
+queue, the deadlines and the gates remain here, so that requests keep their places when the sharing begins or
 ends, and a pause holds whatever becomes of it.
 
 Nothing here waits, sleeps or reads a clock: `now` is passed in, and so is `chance`, a source of numbers in
@@ -14,143 +17,169 @@ Nothing here waits, sleeps or reads a clock: `now` is passed in, and so is `chan
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
-from sealgate.limits import Limit, LimitEstimator
-from sealgate.limits import snapshots as memory
-from sealgate.limits.claims import LONGEST_DEADLINE_MS, Claim, Fate, LimitReply, Rejection, Release
-from sealgate.limits.gate import Gate, usable
-from sealgate.limits.quotas import Quota
+from sealgate.limits import rejections
+from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection, Release
+from sealgate.limits.pool import PART, SHUT_OUT, Pool
+from sealgate.limits.pools import PacerSettings, Pools
 from sealgate.limits.relay import Relay
-from sealgate.limits.status import PacerStatus, limit_statuses
+from sealgate.limits.status import PacerStatus
 from sealgate.limits.wait_queue import WaitQueue
 
 _ACCEPTED: Final = Fate.ACCEPTED
 _LOST: Final = Fate.LOST
 _NOTHING = Release((), (), None)
 _AT_ONCE_S = 0.001  # a claim sent so soon after it was let go counts from then: round trips vary by more
-SCOUT_S = 2.0  # a scout without a reply for so long is followed by the next one
+
+Passed = tuple[Pool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PacerSettings:
-    """How many may wait, the limits that are published, and whether header fields may state others."""
+class _Flight(NamedTuple):
+    """When a claim was let go, or sent, and the pools in which it counts."""
 
-    queue: int = 1000
-    known: tuple[Quota, ...] = ()
-    headers: bool = True
+    at: float
+    pools: Passed
 
 
 class Pacer:
-    """Decides which request of one limit goes next, and when."""
+    """Decides which request goes next, and when."""
 
     def __init__(self, settings: PacerSettings, chance: Callable[[], float]) -> None:
-        self.settings = settings
-        self._chance = chance
+        self.pools = Pools(settings, chance)
         self.relay: Relay | None = None  # set while the leader of several gateways decides
-        self._refusal = LimitReply(Fate.ACCEPTED)  # which began the latest pause
-        self._gate = Gate()
+        self._tight: set[Pool] = set()  # those for which claims have to wait
         self._queue = WaitQueue()
-        self._estimator = LimitEstimator(settings.known)
-        self._sent: dict[str, float] = {}  # when each claim under way was let go, or sent
+        self._flights: dict[str, _Flight] = {}
         self._serials: set[str] = set()  # those of the claims under way
-        self._paced: set[bool] = (
-            set()
-        )  # classes that go at a pace: a claim had to wait, and none found its turn free since
-        self._quiet: set[bool] = set()  # those of them of which no claim waits any more
-        self._scout = ""
-        self._scout_until = -math.inf
-        self._was_held = False  # the latest pause was met elsewhere, and no scout was accepted since
+        self._of_key: dict[str, int] = {}  # how many claims of each key wait
 
-    def adopt(self, settings: PacerSettings) -> None:
-        """Go by other settings from now on; the pause, the queue and what was sent stay."""
-        if (settings.known, settings.headers) != (self.settings.known, self.settings.headers):
-            self._estimator.publish(settings.known)
-        if not settings.headers:
-            self._estimator.counts.forget()
-        self.settings = settings
+    @property
+    def settings(self) -> PacerSettings:
+        """The settings that it goes by."""
+        return self.pools.settings
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
-        """Let a claim go past the empty queue if there is room for it now."""
-        if self._queue or now > claim.give_up_at or claim.serial in self._serials:
+        """Let a claim go past all that wait if there is room for it now, and nobody waits for that."""
+        if now > claim.give_up_at or claim.serial in self._serials:
             return False
-        if self.relay is not None:
-            if self.is_paused(now) or not self.relay.goes_at_once(claim, now):
+        pools = self.pools.of(claim)
+        for pool in pools:
+            if pool.waiting or now < pool.gate.until:
                 return False
-        elif self._ready_at(claim, now) > now:
-            return False
-        elif self._paced:  # nobody waits, and its turn is free: there is no need for a pace any more
-            self._paced.discard(self._class_of(claim))
-        self._go(claim, now)
+        if self.relay is not None:
+            if not self.relay.goes_at_once(claim, now):
+                return False
+        else:
+            for pool in pools:
+                if pool.ready_at(claim, now) > now:
+                    return False
+            if self._tight:  # nobody waits, and its turn is free: there is no need for a pace any more
+                for pool in pools:
+                    pool.ease(pool.class_of(claim))
+        self._go(claim, pools, now)
         return True
 
     def enter(self, claim: Claim, now: float) -> Rejection | None:
         """Add a claim to the queue; return why not if it cannot go in time, or the queue is full."""
-        # 1. It cannot outlast the pause, or what a reply stated to be used up.
+        # 1. It cannot outlast a pause, or what a reply stated to be used up.
         if (rejection := self.outlasted(claim, now)) is not None:
             return rejection
-        spent_s = self._estimator.spent_s(now)
-        if spent_s and now + spent_s > claim.give_up_at:
-            return _spent(claim, spent_s)
+        pools = self.pools.of(claim)
+        for pool in pools:
+            spent_s = pool.estimator.spent_s(now)
+            if spent_s and now + spent_s > claim.give_up_at:
+                return rejections.spent(claim, pool, spent_s)
         # 2. Its turn comes too late, and so does that of each identical read which could take it along.
-        wait_s = self._wait_s(claim, now)
+        wait_s, slowest = self._wait_s(claim, pools, now)
         for one in self._queue.first_alike(claim):
-            its_wait_s = self._wait_s(one, now)
+            its_wait_s, _ = self._wait_s(one, pools, now)
             if now + its_wait_s < one.give_up_at:
                 wait_s = min(wait_s, its_wait_s)
         if now + wait_s > claim.give_up_at:
-            return _too_long(claim, wait_s, self._estimator.wait_per_cost_s(claim, now))
-        # 3. The queue is full.
-        if len(self._queue) >= self.settings.queue:
-            return Rejection(
-                claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s
-            )
-        self._queue.add(claim)
+            return rejections.too_long(claim, slowest, wait_s, slowest.estimator.wait_per_cost_s(claim, now))
+        # 3. The queue of its key is full.
+        if self._of_key.get(claim.key, 0) >= self.settings.queue:
+            detail = "Too many requests wait for this key (limits.queue)."
+            return Rejection(claim, "queue_full", detail, wait_s)
+        self._add(claim)
         if self.relay is not None:
             self.relay.enter(claim, now)
         return None
 
+    def _add(self, claim: Claim) -> None:
+        pools = tuple(map(self.pools.at, claim.pools))
+        self._queue.add(claim, tuple(pool.turns for pool in pools))
+        self._of_key[claim.key] = self._of_key.get(claim.key, 0) + 1
+        for pool in pools:
+            pool.waiting += 1
+
+    def _remove(self, claim: Claim) -> None:
+        self._queue.remove(claim)
+        self._removed(claim)
+
+    def _removed(self, claim: Claim) -> None:
+        self._of_key[claim.key] -= 1
+        for place in claim.pools:
+            self.pools.at(place).waiting -= 1
+
     def outlasted(self, claim: Claim, now: float) -> Rejection | None:
         """Return the rejection of a claim that cannot wait for the end of a pause, None if it can."""
-        pause_s = self._gate.left_s(now)
-        return self._paused_for(claim, pause_s) if pause_s and self._gate.until > claim.give_up_at else None
+        for pool in self.pools.of(claim):
+            pause_s = pool.gate.left_s(now)
+            if pause_s and pool.gate.until > claim.give_up_at:
+                return rejections.paused(claim, pool, pause_s)
+        return None
 
-    def _wait_s(self, claim: Claim, now: float) -> float:
-        """Estimate in how many seconds a claim goes that waits or enters now."""
-        slot_s = self._estimator.wait_per_cost_s(claim, now)
-        is_apart = claim.is_read and self._estimator.is_apart
-        ahead = self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart)
-        kind = self._class_of(claim)
-        heads = (one for one in self._queue.heads(self._serials) if self._class_of(one) == kind)
-        first = next(heads, claim) if ahead else claim
+    def _wait_s(self, claim: Claim, pools: Passed, now: float) -> tuple[float, Pool]:
+        """Estimate in how many seconds a claim goes that waits or enters now, and for which pool it waits."""
+        longest_s, slowest = -1.0, pools[0]
+        for pool in pools:
+            wait_s = self._wait_for(claim, pool, now)
+            if wait_s > longest_s:
+                longest_s, slowest = wait_s, pool
+        return longest_s, slowest
+
+    def _wait_for(self, claim: Claim, pool: Pool, now: float) -> float:
+        estimator, turns = pool.estimator, pool.turns
+        ahead, first = 0.0, claim
+        slot_s = estimator.wait_per_cost_s(claim, now)
+        if pool.waiting:
+            is_apart = claim.is_read and estimator.is_apart
+            ahead = self._queue.cost_ahead(claim, pool.place, turns, now, slot_s, is_apart=is_apart)
+        if ahead:
+            kind, heads = pool.class_of(claim), self._queue.heads(self._serials)
+            those = (one for one in heads if pool.place in one.pools and pool.class_of(one) == kind)
+            first = next(those, claim)
         # 1. The head goes when the gate is open and the windows have room; if it must wait, at the pace.
-        is_paced = self._is_paced(first) or self._ready_at(first, now) > now
-        at = max(now, self._gate.until, self._estimator.room_at(first, now, is_paced=is_paced))
+        is_paced = pool.is_paced(first) or pool.ready_at(first, now) > now
+        at = max(now, pool.gate.until, estimator.room_at(first, now, is_paced=is_paced))
         # 2. Those behind it follow at the pace, but not before the windows have room for all of them.
         if ahead:
-            at += slot_s * max(0.0, ahead + claim.cost - first.cost)
-            at = max(at, self._estimator.room_at(claim, now, is_paced=True, ahead=ahead))
+            at += slot_s * max(0.0, ahead + turns.cost_of(claim) - turns.cost_of(first))
+            at = max(at, estimator.room_at(claim, now, is_paced=True, ahead=ahead))
         return at - now
 
     def leave(self, claim: Claim) -> None:
         """Remove a claim whose bot hung up: from the queue, or after it was let go and before it was sent."""
         if claim in self._queue:
-            self._queue.remove(claim)
-        elif claim.id in self._sent:
-            sent_at = self._pop_sent(claim)
-            self._estimator.take_back(claim, sent_at)
-            self._end_scout(claim)
+            self._remove(claim)
+        elif claim.id in self._flights:
+            flight = self._land(claim)
+            for pool in flight.pools:
+                pool.took_back(claim, flight.at)
         if self.relay is not None:
             self.relay.leave(claim)
 
     def sent(self, claim: Claim, now: float) -> None:
         """Count a claim that was let go from now on, as its first byte leaves now."""
-        late_s = now - self._sent[claim.id]
+        at, pools = self._flights[claim.id]
+        late_s = now - at
         if late_s > _AT_ONCE_S:
-            self._estimator.sent(claim, self._sent[claim.id], now)
-            self._sent[claim.id] = now
+            for pool in pools:
+                pool.estimator.sent(claim, at, now)
+            self._flights[claim.id] = _Flight(now, pools)
         if self.relay is not None:
             self.relay.sent(claim, now, late_s)
 
@@ -167,10 +196,20 @@ class Pacer:
             claim, again_at = self._next(now)
             if claim is None:
                 return Release(tuple(go), tuple(rejected), self._look_again_at(again_at), tuple(along))
-            self._queue.send_head(claim, now, is_probing=self._estimator.is_probing)
-            self._go(claim, now)
+            along += self._send_head(claim, now)
             go.append(claim)
-            along += [(one, claim) for one in self._queue.take_alike(claim)]
+
+    def _send_head(self, claim: Claim, now: float) -> list[tuple[Claim, Claim]]:
+        """Let a claim go from the queue; return the claims that go along with it."""
+        self._remove(claim)
+        pools = self.pools.of(claim)
+        for pool in pools:
+            pool.turns.charge(claim, now, is_probing=self.relay is None and pool.estimator.is_probing)
+        self._go(claim, pools, now)
+        alike = self._queue.take_alike(claim)
+        for one in alike:
+            self._removed(one)
+        return [(one, claim) for one in alike]
 
     def _release_granted(self, relay: Relay, now: float) -> Release:
         """Return what to do now by the leader's decisions.
@@ -183,31 +222,36 @@ class Pacer:
             relay.leave(rejection.claim)
         granted, declined, again_at = relay.decisions(now)
         for rejection in declined:
-            self._queue.remove(rejection.claim)
+            self._remove(rejection.claim)
         go: list[Claim] = []
         along: list[tuple[Claim, Claim]] = []
         for claim in granted:
             # One that is not in the queue went along; one behind its serial keeps its grant.
             if claim in self._queue and claim.serial not in self._serials:
-                self._queue.send_head(claim, now, is_probing=False)
-                self._go(claim, now)
+                went_along = self._send_head(claim, now)
                 relay.go(claim)
                 go.append(claim)
-                for one in self._queue.take_alike(claim):
+                for one, _ in went_along:
                     relay.leave(one)
-                    along.append((one, claim))
+                along += went_along
         look_again_at = self._look_again_at(again_at)
         return Release(tuple(go), (*rejected, *declined), look_again_at, tuple(along))
 
     def _expired(self, now: float) -> list[Rejection]:
         """Remove from the queue, and reject, the claims that cannot be sent in time any more."""
-        rejected = [_late(claim) for claim in self._queue.ended(now)]
-        pause_s = self._gate.left_s(now)
-        if pause_s:
-            rejected += [self._paused_for(claim, pause_s) for claim in self._queue.ended(self._gate.until)]
-        spent_s = self._estimator.spent_s(now)
-        if spent_s:
-            rejected += [_spent(claim, spent_s) for claim in self._queue.ended(now + spent_s)]
+        rejected: list[Rejection] = []
+        for group in self._queue.groups():
+            rejected += [rejections.late(claim) for claim in self._queue.ended(group, now)]
+            for pool in self.pools.of(next(iter(group.waiting.values()))) if group.waiting else ():
+                pause_s, spent_s = pool.gate.left_s(now), pool.estimator.spent_s(now)
+                if pause_s:
+                    ended = self._queue.ended(group, pool.gate.until)
+                    rejected += [rejections.paused(claim, pool, pause_s) for claim in ended]
+                if spent_s:
+                    ended = self._queue.ended(group, now + spent_s)
+                    rejected += [rejections.spent(claim, pool, spent_s) for claim in ended]
+        for rejection in rejected:
+            self._removed(rejection.claim)
         return rejected
 
     def _look_again_at(self, again_at: float | None) -> float | None:
@@ -217,77 +261,68 @@ class Pacer:
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from the reply to a claim that was let go."""
-        sent_at = self._pop_sent(claim)
+        sent_at, pools = self._land(claim)
         if self.relay is not None:
-            self._pass_on(self.relay, claim, sent_at, now, reply)
-            return
-        # A lost scout may still be on its way: the next one goes when this one should have been answered.
-        is_scout = reply.fate is not _LOST and self._end_scout(claim)
-        if reply.fate is _ACCEPTED:
-            self._was_held = self._was_held and not is_scout
-            self._estimator.accepted(claim, sent_at, now, is_scout=is_scout)
-        elif reply.is_refusal:
-            self._throttled(claim, sent_at, now, reply, is_scout=is_scout)
+            self._pass_on(self.relay, claim, _Flight(sent_at, pools), now, reply)
+        elif reply.fate is _ACCEPTED:
+            for pool in pools:
+                pool.accepted(claim, sent_at, now)
+            self.pools.admit()
+        elif reply.fate is _LOST:
+            for pool in pools:
+                pool.lost(claim, is_answered=False)
         else:
-            self._estimator.lost(claim)
-        if reply.quotas and self.settings.headers:
-            self._estimator.stated(reply.quotas, now)
+            self._refused(claim, sent_at, pools, now, reply)
+        if reply.quotas and self.settings.headers and self.relay is None:
+            self._stated(pools, reply, now)
 
-    def _throttled(
-        self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
-    ) -> None:
-        stated_s = self._close_gate(now, reply, is_scout=is_scout)
-        self._estimator.throttled(
-            claim,
-            sent_at,
-            self._gate.until,
-            None if reply.is_documented else stated_s,  # which does not tell when the limiter gives way
-            reply.resolution_s,
-            is_ban=reply.fate is Fate.BANNED,
-        )
-        self._paced.add(self._class_of(claim))
+    def _refused(self, claim: Claim, sent_at: float, pools: Passed, now: float, reply: LimitReply) -> None:
+        refusing = _refusing(reply, pools)
+        if reply.shuts_out:
+            self.pools.shut(reply.shuts_out).shut_out(claim, now, reply)
+        for pool in pools:
+            if pool in refusing:
+                pool.throttled(claim, sent_at, now, reply)
+            else:
+                pool.lost(claim, is_answered=True)
+        self.pools.note_closed(pools, now)
 
-    def _pass_on(self, relay: Relay, claim: Claim, sent_at: float, now: float, reply: LimitReply) -> None:
-        """Leave it to the leader to learn from a reply; a refusal closes the gate here at once."""
-        self._end_scout(claim)
+    def _stated(self, pools: Passed, reply: LimitReply, now: float) -> None:
+        """Take in what header fields state, each of its pool; where that is not said, of the narrowest."""
+        for pool in pools:
+            is_first = pool is pools[0]
+            quotas = tuple(
+                one for one in reply.quotas if one.pool == pool.name or (is_first and not one.pool)
+            )
+            if quotas:
+                pool.estimator.stated(quotas, now)
+
+    def _pass_on(self, relay: Relay, claim: Claim, flight: _Flight, now: float, reply: LimitReply) -> None:
+        """Leave it to the leader to learn from a reply; a refusal closes the gates here at once."""
+        sent_at, pools = flight
+        refusing = _refusing(reply, pools) if reply.is_refusal else ()
+        if reply.shuts_out:
+            self.pools.shut(reply.shuts_out).shut_out(claim, now, reply)
+        for pool in pools:
+            if pool in refusing:
+                pool.close(now, reply)
+                pool.took_back(claim, sent_at)
+            else:
+                pool.lost(claim, is_answered=True)
         if reply.is_refusal:
-            self._close_gate(now, reply, is_scout=False)
-            self._estimator.take_back(claim, sent_at)
-        else:
-            self._estimator.lost(claim)
+            self.pools.note_closed(pools, now)
         relay.answered(claim, sent_at, now, reply)
 
-    def _close_gate(self, now: float, reply: LimitReply, *, is_scout: bool) -> float | None:
-        """Pause after a refusal; return the wait that it stated, if a pause can mean it."""
-        stated_s = usable(reply.retry_after_s)
-        self._refusal = reply
-        self._gate = self._gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
-        return stated_s
+    def hold(self, place: str, until: float, now: float) -> bool:
+        """Close a pool until then, if it is not: the pause was met elsewhere or earlier. Return whether."""
+        is_new = self.pools.hold(place, until, now)
+        if is_new and self.relay is not None:
+            self.relay.hold(place, until, now)
+        return is_new
 
-    def is_paused(self, now: float) -> bool:
-        """Return whether nothing may be sent, not even a claim that was let go a moment ago."""
-        return self._gate.left_s(now) > 0
-
-    @property
-    def paused_until(self) -> float:
-        """The end of the last pause, minus infinity if there was none."""
-        return self._gate.until
-
-    def hold(self, until: float) -> None:
-        """Send nothing before `until`, then one request alone: the pause was met elsewhere or earlier."""
-        if self.relay is not None:
-            self.relay.hold(until)
-        self._was_held = self._was_held or until > self._gate.until
-        self._gate = self._gate.held(until)
-
-    def count_sent(self, sends: Iterable[tuple[float, float]]) -> None:
-        """Count what other gateways sent: time and cost, in order, and after all that was sent here."""
-        for at, cost in sends:
-            self._estimator.log.add(at, cost)
-
-    def sent_cost(self, since: float, until: float | None = None) -> float:
-        """Return the cost of what was sent in (since, until]."""
-        return self._estimator.log.all.count(since, until)
+    def shut_out(self, subject: str, until: float, now: float) -> bool:
+        """Let nothing of a subject go before `until`, as `hold` does."""
+        return self.hold(f"{subject}{PART}{SHUT_OUT}", until, now)
 
     def waiting(self) -> tuple[Claim, ...]:
         """Return the claims in the queue, in the order in which they entered."""
@@ -295,124 +330,74 @@ class Pacer:
 
     def pace_waiting(self) -> None:
         """Let all claims in the queue go at an even pace: another pacer made them wait."""
-        self._paced = {self._class_of(claim) for claim in self._queue.claims()}
-
-    @property
-    def limits(self) -> list[Limit]:
-        """The limits that are believed."""
-        return self._estimator.limits
-
-    def believe(self, limits: Sequence[Limit], at_a_time: int | None = None) -> None:
-        """Go by these limits from now on."""
-        self._estimator.believe(limits, at_a_time)
+        for claim in self._queue.claims():
+            for pool in self.pools.of(claim):
+                pool.pace(pool.class_of(claim))
+                self._tight.add(pool)
 
     def status(self, now: float) -> PacerStatus:
         """Return what there is to see."""
-        estimator = self._estimator
-        return PacerStatus(
-            self._gate.left_s(now),
-            self._queue.depths(),
-            limit_statuses(estimator, now),
-            estimator.at_a_time,
-            estimator.spent_s(now),
-        )
-
-    def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
-        """Start from a snapshot, unless limits are published."""
-        if not self.settings.known:
-            memory.restore(self._estimator, kept, now)
+        return PacerStatus(self._queue.depths(), self.pools.status(now))
 
     def _next(self, now: float) -> tuple[Claim | None, float | None]:
         """Return the claim that may go now, or None and when the first one may.
 
-        Claims of one class go in order: where its first must wait, so must the others.
+        Claims of one class of a pool go in order: where its first must wait for the pool, so must the others.
         """
         again_at: float | None = None
-        waiting: set[bool] = set()
-        behind: set[bool] = set()  # classes whose first waits for another reply of its serial
+        waiting: dict[Pool, set[bool]] = {}  # classes of which one waits for room
+        behind: dict[Pool, set[bool]] = {}  # those whose first waits for another reply of its serial
         for claim in self._queue.heads(self._serials):
-            kind = self._class_of(claim)
-            if kind in waiting:
+            pools = self.pools.of(claim)
+            kinds = [pool.class_of(claim) for pool in pools]
+            if waiting and any(
+                kind in waiting.get(pool, ()) for pool, kind in zip(pools, kinds, strict=True)
+            ):
                 continue
             if claim.serial in self._serials:
-                behind.add(kind)
+                for pool, kind in zip(pools, kinds, strict=True):
+                    behind.setdefault(pool, set()).add(kind)
                 continue
-            at = self._ready_at(claim, now)
-            if at > now and kind not in self._paced:
-                self._paced.add(kind)
-                at = self._ready_at(claim, now)
+            at = now
+            for pool in pools:
+                its_at = pool.turn_at(claim, now)
+                if its_at > now:
+                    waiting.setdefault(pool, set()).add(pool.class_of(claim))
+                    at = max(at, its_at)
             if at <= now:
-                self._paced -= self._quiet & {kind}
+                for pool, kind in zip(pools, kinds, strict=True):
+                    pool.ease_if_quiet(kind)
                 return claim, None
-            waiting.add(kind)
             again_at = at if again_at is None else min(at, again_at)
-        self._quiet = self._paced - waiting - behind
+        self._tight.update(waiting)
+        for pool in self._tight:
+            pool.settle({*waiting.get(pool, ()), *behind.get(pool, ())})
+        self._tight = {pool for pool in self._tight if pool.is_tight}
         return None, again_at
 
-    def _is_paced(self, claim: Claim) -> bool:
-        return bool(self._paced) and self._class_of(claim) in self._paced
-
-    def _class_of(self, claim: Claim) -> bool:
-        """Return which claims wait with this one: all, or, where the limits are apart, those of its class."""
-        return self._estimator.counts_apart and claim.is_read
-
-    def _ready_at(self, claim: Claim, now: float) -> float:
-        if now < self._gate.until:
-            return self._gate.until
-        if now < self._scout_until:
-            return self._scout_until
-        return self._estimator.ready_at(claim, now, is_paced=self._is_paced(claim))
-
-    def _go(self, claim: Claim, now: float) -> None:
-        """Count a claim as sent; alone, the first one after a pause goes as the scout."""
-        is_alone = self.relay is None
-        self._estimator.took(claim, now, is_paced=is_alone and self._is_paced(claim))
-        self._sent[claim.id] = now
+    def _go(self, claim: Claim, pools: Passed, now: float) -> None:
+        """Count a claim as sent."""
+        is_granted = self.relay is not None
+        for pool in pools:
+            pool.took(claim, now, is_granted=is_granted)
+        self._flights[claim.id] = _Flight(now, pools)
         if claim.serial:
             self._serials.add(claim.serial)
-        if is_alone and (self._estimator.needs_scout or self._was_held):
-            self._scout, self._scout_until = claim.id, now + SCOUT_S
 
-    def _pop_sent(self, claim: Claim) -> float:
-        """End what is under way, so that the next of its serial may go; return when it was sent."""
+    def _land(self, claim: Claim) -> _Flight:
+        """End what is under way, so that the next of its serial may go."""
         self._serials.discard(claim.serial)
-        return self._sent.pop(claim.id)
-
-    def _end_scout(self, claim: Claim) -> bool:
-        """Return whether the claim is the scout; if so, nobody waits for it from now on."""
-        is_scout = claim.id == self._scout
-        if is_scout:
-            self._scout, self._scout_until = "", -math.inf
-        return is_scout
-
-    def _paused_for(self, claim: Claim, pause_s: float) -> Rejection:
-        """Reject a claim that cannot wait for the end of a pause; say who chose its length."""
-        gate, words = self._gate, self._refusal.words
-        if gate.is_stated and self._refusal.is_documented:
-            what = "This key is paused, as the exchange documents it,"
-        elif gate.is_stated:
-            what = "The exchange paused this key"
-        elif not gate.in_a_row:
-            what = "This key is paused"
-        else:
-            times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
-            what = f"The exchange refused this key{times}; the gateway pauses it"
-        detail = f"{what} for longer than this request may wait."
-        detail += f' The exchange says: "{words}".' if words else ""
-        return Rejection(claim, "rate_limited", detail, pause_s)
+        return self._flights.pop(claim.id)
 
 
-def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Rejection:
-    enough_ms = math.ceil((wait_s + slot_s) * 10) * 100
-    detail = "The limit of this key has no room before this deadline"
-    detail += f"; X-Gateway-Deadline-Ms: {enough_ms} would do." if enough_ms <= LONGEST_DEADLINE_MS else "."
-    return Rejection(claim, "deadline_exceeded", detail, wait_s)
+def _refusing(reply: LimitReply, pools: Passed) -> Sequence[Pool]:
+    """Return the pools that a refusal closes.
 
-
-def _spent(claim: Claim, spent_s: float) -> Rejection:
-    detail = "The exchange says that its limit is used up for longer than this request may wait."
-    return Rejection(claim, "rate_limited", detail, spent_s)
-
-
-def _late(claim: Claim) -> Rejection:
-    return Rejection(claim, "deadline_exceeded", "The deadline of this request passed before its turn came.")
+    1. Those that it names.
+    2. If it names none, but shuts out a subject, that alone: it does not tell which pool was full.
+    3. Else all: which one was full cannot be known.
+    """
+    named = [pool for pool in pools if pool.name == reply.pool] if reply.pool else []
+    if named or reply.shuts_out:
+        return named
+    return [pool for pool in pools if pool.name != SHUT_OUT]

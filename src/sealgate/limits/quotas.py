@@ -27,7 +27,8 @@ class Quota:
     """`n` per `window_s`; of it `left` until `reset_s` from now. What is not said is infinite or None.
 
     `name` tells apart what the upstream counts: of each count what was said last holds. If `is_least`, more
-    than `n` may be granted: so many were.
+    than `n` may be granted: so many were. `pool` is the name of the pool that it speaks of, "" where that is
+    not said.
     """
 
     n: float
@@ -35,6 +36,7 @@ class Quota:
     left: float | None = None
     reset_s: float | None = None
     name: str = ""
+    pool: str = ""
     is_least: bool = False
 
     def __str__(self) -> str:

@@ -40,5 +40,5 @@ class Relay(Protocol):
     def answered(self, claim: Claim, sent_at: float, now: float, reply: LimitReply) -> None:
         """Report how a claim ended: only the leader learns from it."""
 
-    def hold(self, until: float) -> None:
-        """Report a pause that was met elsewhere, before the pacer goes by it."""
+    def hold(self, place: str, until: float, now: float) -> None:
+        """Report a pool's pause that was met elsewhere, and that the pacer goes by now."""

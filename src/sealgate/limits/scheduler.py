@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Protocol, Self
 import structlog
 
 from sealgate.errors import Refusal
-from sealgate.limits import Limit
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.firewall import Firewall
 from sealgate.limits.gate import LONGEST_BACKOFF_S
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.membership import Membership
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import PacerStatus
 from sealgate.machine.system import System
@@ -29,13 +30,13 @@ LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
 _LIFT = "if it is a mistake, restart the gateway; with a journal, see docs/troubleshooting.md on pauses"
-_LIFT_SHARED = "stop all gateways of this key and delete its entry in Redis to end it, if it is a mistake"
+_LIFT_SHARED = "if it is a mistake, stop all gateways of this exchange, and delete its entries in Redis"
 
 log = structlog.get_logger("sealgate.pacing")
 
 
 class Sharing(Protocol):
-    """Keeps a pacer in step with the other gateways that share its limit."""
+    """Keeps a pacer in step with the other gateways that share its limits."""
 
     def changed(self) -> None:
         """Note that the pacer has changed, before it is asked what to do."""
@@ -46,14 +47,14 @@ class Sharing(Protocol):
     def adopt(self, settings: PacerSettings) -> None:
         """Pass on the settings that the pacer has just adopted."""
 
-    def limits(self) -> Sequence[Limit]:
-        """Return the whole limit, of which the pacer may know only a part."""
+    def snapshot(self, own: dict[str, Snapshot], now: float) -> dict[str, Snapshot]:
+        """Return the pacer's own snapshot with the whole limits, of which the pacer may know only a part."""
 
     def restored(self) -> None:
-        """Take what the pacer has just restored for the whole limit."""
+        """Take what the pacer has just restored for the whole limits."""
 
     def shown(self, own: PacerStatus, now: float) -> PacerStatus:
-        """Return the pacer's own status with what is known of the whole limit, and of the sharing."""
+        """Return the pacer's own status with what is known of the whole limits, and of the sharing."""
 
 
 class Shared:
@@ -114,13 +115,8 @@ class Permit:
         self._scheduler.goes(self._claim, now if self.has_waited else self.began)
 
     def is_paused(self, now: float) -> bool:
-        """Return whether a pause has begun since, so that nothing may be sent now."""
-        return self._scheduler.is_paused(now)
-
-    @property
-    def paused_until(self) -> float:
-        """The end of the last pause, minus infinity if there was none."""
-        return self._scheduler.paused_until
+        """Return whether a pause has begun since, so that the claim may not be sent now."""
+        return self._scheduler.paused_until(self._claim.pools, self._claim.subjects) > now
 
     def answered(self, reply: LimitReply, now: float) -> None:
         """Report the reply to the claim."""
@@ -155,14 +151,13 @@ class RateScheduler:
         self._system = system
         self.sharing: Sharing | None = None
         self.on_pause: Callable[[], None] | None = None  # called when a pause begins that is to be remembered
-        self.reopens_at = -math.inf  # the end of the latest long pause
         self._waiting: dict[str, asyncio.Future[Shared | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0  # when to ask; the timer goes off earlier if that is far away
 
     def adopt(self, settings: PacerSettings) -> None:
         """Go by other settings from now on; waiting requests keep their places."""
-        self._pacer.adopt(settings)
+        self._pacer.pools.adopt(settings)
         if self.sharing is not None:
             self.sharing.adopt(settings)
         self.go_on()
@@ -222,18 +217,17 @@ class RateScheduler:
                 log.warning(
                     "long_pause",
                     exchange=self.exchange,
+                    pool=reply.pool or None,
                     stated_s=reply.retry_after_s,
                     words=reply.words or None,
                     fix=fix,
                 )
-            self._note_pause(now)
+            self._note_pause(self.paused_until(claim.pools, claim.subjects), now)
         self.go_on(now)
 
-    def _note_pause(self, now: float) -> None:
-        if self.paused_until - now > memory.SHORT_PAUSE_S:
-            self.reopens_at = self.paused_until
-            if self.on_pause is not None:
-                self.on_pause()
+    def _note_pause(self, until: float, now: float) -> None:
+        if until - now > memory.SHORT_PAUSE_S and self.on_pause is not None:
+            self.on_pause()
 
     def go_on(self, now: float | None = None) -> None:
         """Ask the pacer, and do as it says; `now` is a reading just made."""
@@ -276,20 +270,24 @@ class RateScheduler:
         self._timer = None
         self.go_on()
 
-    def is_paused(self, now: float) -> bool:
-        """Return whether nothing may be sent now."""
-        return self._pacer.is_paused(now)
+    def paused_until(self, pools: Iterable[str], subjects: Iterable[str] = ()) -> float:
+        """Return the end of the last pause of these pools and subjects, minus infinity if there was none."""
+        return self._pacer.pools.paused_until(pools, subjects)
 
-    @property
-    def paused_until(self) -> float:
-        """The end of the last pause, minus infinity if there was none."""
-        return self._pacer.paused_until
+    def reopens_at(self, pools: Iterable[str], subjects: Iterable[str]) -> float:
+        """Return the end of their latest long pause, minus infinity if there was none."""
+        return self._pacer.pools.reopens_at(pools, subjects)
 
-    def hold(self, until: float) -> None:
-        """Send nothing before `until`, then one request alone: the pause was met elsewhere or earlier."""
-        if until > self.paused_until:
-            self._pacer.hold(until)
-            self._note_pause(self._system.now())
+    def know(self, places: Iterable[str]) -> None:
+        """Make the pools at these places, so that their published limits can be seen before any request."""
+        for place in places:
+            self._pacer.pools.at(place)
+
+    def shut_out(self, subject: str, until: float) -> None:
+        """Send nothing of a subject before `until`, then one request alone."""
+        now = self._system.now()
+        if self._pacer.shut_out(subject, until, now):
+            self._note_pause(until, now)
             self.go_on()
 
     def check_pause(self, claim: Claim) -> None:
@@ -298,24 +296,22 @@ class RateScheduler:
         if rejection is not None:
             raise _refusal(rejection)
 
-    def snapshot(self) -> Snapshot:
-        """Return the learned limits, and what is left of a pause, to be kept over a restart."""
+    def snapshot(self) -> dict[str, Snapshot]:
+        """Return what each pool has learned, and what is left of its pause, to be kept over a restart."""
         now = self._system.now()
-        limits = self._pacer.limits if self.sharing is None else self.sharing.limits()
-        return [*memory.snapshot(limits, now), *memory.paused(self.paused_until - now)]
+        own = self._pacer.pools.snapshot(now)
+        return own if self.sharing is None else self.sharing.snapshot(own, now)
 
-    def restore(self, kept: Snapshot) -> None:
+    def restore(self, kept: Mapping[str, Snapshot]) -> None:
         """Start from a snapshot, before the first request."""
-        now = self._system.now()
-        self._pacer.restore(kept, now)
+        left_s = self._pacer.pools.restore(kept, self._system.now())
         if self.sharing is not None:
             self.sharing.restored()
-        if (left_s := memory.pause_s(kept)) > 0:
+        if left_s > 0:
             log.warning("pause_remembered", exchange=self.exchange, left_s=round(left_s, 1), fix=_LIFT)
-            self.hold(now + left_s)
 
     def status(self) -> PacerStatus:
-        """Return what waits, the pause, the limits, and how they are shared."""
+        """Return what waits, the pools, and how they are shared."""
         now = self._system.now()
         status = self._pacer.status(now)
         return status if self.sharing is None else self.sharing.shown(status, now)
@@ -323,21 +319,13 @@ class RateScheduler:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """All schedulers of one exchange: those of its keys, and that of open requests."""
+    """Where the requests to one exchange wait, and what is known of those who send them."""
 
-    of_keys: frozenset[RateScheduler]
-    of_open: RateScheduler
+    scheduler: RateScheduler
+    of_keys: Mapping[str, Membership]  # by alias
+    of_open: Membership
+    of_time: tuple[str, ...]  # the pools that the gateway's own question for the time passes
     firewall: Firewall = field(default_factory=Firewall)
-
-    @property
-    def schedulers(self) -> set[RateScheduler]:
-        """All of them, each once: keys of one subject share one, and so may open requests."""
-        return {*self.of_keys, self.of_open}
-
-    def hold(self, until: float) -> None:
-        """Send nothing at all before `until`: the exchange has shut out this IP address."""
-        for scheduler in self.schedulers:
-            scheduler.hold(until)
 
     def refused_by_firewall(self, bot: str, route: str, sent_at: float, now: float, wait: WaitRule) -> None:
         """Take in a firewall's refusal: the bot's route pauses, or everything if it is for this address."""
@@ -345,9 +333,9 @@ class Gates:
         pause_s = self.firewall.paused_until(bot, route) - now
         if is_address:
             pause_s = wait.documented_s or LONGEST_BACKOFF_S
-            self.hold(now + pause_s)
+            self.scheduler.shut_out(self.of_open.address, now + pause_s)
         event = "firewall_shuts_out_address" if is_address else "firewall_refused_request"
-        exchange = self.of_open.exchange
+        exchange = self.scheduler.exchange
         log.warning(event, exchange=exchange, bot=bot, route=route, pause_s=round(pause_s, 1))
 
     def check_firewall(self, bot: str, route: str, now: float) -> None:
@@ -364,12 +352,14 @@ class Gates:
     @property
     def shut_until(self) -> float:
         """When the first key may be used again: until then nothing is signed, so the time is not needed."""
-        return min((scheduler.paused_until for scheduler in self.of_keys), default=-math.inf)
+        ends = (self.scheduler.paused_until(one.always, one.subjects) for one in self.of_keys.values())
+        return min(ends, default=-math.inf)
 
     @property
     def reopened_at(self) -> float:
         """When the first key may be used again, if all had a long pause."""
-        return min((scheduler.reopens_at for scheduler in self.of_keys), default=-math.inf)
+        ends = (self.scheduler.reopens_at(one.always, one.subjects) for one in self.of_keys.values())
+        return min(ends, default=-math.inf)
 
 
 def _give_up(claim: Claim, shared: Shared | None) -> None:

@@ -41,18 +41,31 @@ class SharingStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class PacerStatus:
-    """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known.
+class PoolStatus:
+    """One pool. `at_a_time` limits the requests under way, if known.
 
-    `spent_s` is for how long nothing is left of the limit, as a reply's header fields said.
-    `sharing` is None where the limit is not shared between gateways.
+    `spent_s` is for how long nothing is left of the limit, as a reply's header fields said. `is_banned`: its
+    pause is a ban. `cost_per_s` is what was sent in the last ten seconds, as the limit counts it.
     """
 
-    pause_s: float
-    waiting: Mapping[tuple[Lane, str], int]
-    limits: tuple[LimitStatus, ...]
-    at_a_time: int | None
+    pause_s: float = 0.0
+    limits: tuple[LimitStatus, ...] = ()
+    at_a_time: int | None = None
     spent_s: float = 0.0
+    is_banned: bool = False
+    cost_per_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PacerStatus:
+    """All requests to one exchange: how many wait, by key, lane and bot, and the pools by place.
+
+    Of a pool that is one for each route or parameter, those that are closed or were used last are there.
+    `sharing` is None where the limits are not shared between gateways.
+    """
+
+    waiting: Mapping[tuple[str, Lane, str], int]
+    pools: Mapping[str, PoolStatus]
     sharing: SharingStatus | None = None
 
 

@@ -1,122 +1,132 @@
-"""The queue of waiting claims: lanes by rank, and in a lane the bots by start-time fair queueing.
+"""The queue of waiting claims, in the order of turns.py.
 
-The rank is cancel, order, read. In a lane, each bot has a tag that grows by cost / weight whenever one of its
-claims is sent, and the bot with the lowest tag goes first (Goyal, Vin and Cheng 1996). A bot that returns
-takes the tag that is served now, if its own is lower: it goes at once, but saves up nothing. What a bot does
-not ask for, the others borrow.
+Claims of one key that pass the same pools wait together. Of the pools of a claim, the widest one for which
+claims must wait decides when its turn is; see `heads`.
 
 The tasks themselves wait in scheduler.py.
 
 Claims that are alike keep a place each, so that all go when the earliest of them does, which alone pays.
 
-Every step costs at most the logarithm of the number of waiting claims. Only the estimate of a wait asks each
-bot that waits.
+Every step costs at most the logarithm of the number of waiting claims, times that of the pools. Only the
+estimate of a wait asks each bot that waits.
 """
 
 import heapq
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from sealgate.limits.claims import Claim
-from sealgate.limits.lane_queues import LaneQueues, Tags
+from sealgate.limits.lane_queues import LaneQueues, cost_before
+from sealgate.limits.turns import LANE_SHARE, ONE_REQUEST, RANKS, Turns
 from sealgate.venues.routes import Lane
 
-RANKS = (Lane.CANCEL, Lane.ORDER, Lane.READ)
-LANE_SHARE = 0.1  # of every cost that is sent: what each lower lane earns, so that none starves
-PROBING_SHARE = 0.35  # what reads earn while the limit is probed, because only reads may probe
-ONE_REQUEST = (
-    1.0 - 1e-9
-)  # the credit at which a lane goes before its rank; ten tenths sum up to a little less
+Place = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-class Sent(NamedTuple):
-    """A claim that was sent from the queue."""
+class Group:
+    """The claims that wait for the same: what one of them cannot pass, none of them can.
 
-    at: float
-    rank: int
-    cost: float
+    `turns` are those of their pools, from the narrowest.
+    """
+
+    def __init__(self, pools: tuple[str, ...], turns: tuple[Turns, ...]) -> None:
+        self.pools = pools
+        self.turns = turns
+        self.lanes = {lane: LaneQueues(lane, turns) for lane in RANKS}
+        self.waiting: dict[str, Claim] = {}
+        self._ends: list[tuple[float, int, Claim]] = []
+        self._entered = 0
+
+    @property
+    def leading(self) -> Turns:
+        """Those of the widest pool for which claims must wait: what most others wait for, too."""
+        return next((one for one in reversed(self.turns) if one.is_tight), self.turns[0])
+
+    def add(self, claim: Claim) -> None:
+        """Add a claim."""
+        self.lanes[claim.lane].add(claim)
+        self.waiting[claim.id] = claim
+        self._entered += 1
+        heapq.heappush(self._ends, (claim.give_up_at, self._entered, claim))
+
+    def remove(self, claim: Claim) -> None:
+        """Remove a claim."""
+        self.lanes[claim.lane].remove(self.waiting.pop(claim.id))
+
+    def first_end(self) -> float:
+        """Return the first deadline, infinity without one."""
+        # An entry is stale if its claim has left, or has entered anew after it was refused.
+        while self._ends and self.waiting.get(self._ends[0][2].id) is not self._ends[0][2]:
+            heapq.heappop(self._ends)
+        return self._ends[0][0] if self._ends else float("inf")
+
+    def pop_end(self) -> Claim:
+        """Return the claim with the first deadline, and forget the deadline."""
+        return heapq.heappop(self._ends)[2]
 
 
 class WaitQueue:
     """Claims in the order in which they will go."""
 
     def __init__(self) -> None:
-        self._order_tags, self._tags = Tags(), Tags()
-        self._lanes = {
-            lane: LaneQueues(self._tags if lane is Lane.READ else self._order_tags) for lane in RANKS
-        }
-        self._credit = dict.fromkeys(RANKS, 0.0)
-        # Twice as many as it takes a lane to earn one request.
-        self._recent: deque[Sent] = deque(maxlen=round(2 / LANE_SHARE))
-        self._ends: list[tuple[float, int, Claim]] = []
-        self._entered = 0
-        self._waiting: dict[str, Claim] = {}
+        self._groups: dict[Place, Group] = {}  # those in which claims wait
         self._alike: dict[object, dict[str, Claim]] = {}
+        self._entered: dict[str, Claim] = {}
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._entered)
 
     def __contains__(self, claim: Claim) -> bool:
-        return claim.id in self._waiting
+        return claim.id in self._entered
 
-    def add(self, claim: Claim) -> None:
-        """Add a claim behind its bot's others, or before them if it was refused once."""
-        self._lanes[claim.lane].add(claim)
-        self._waiting[claim.id] = claim
+    def add(self, claim: Claim, turns: tuple[Turns, ...]) -> None:
+        """Add a claim behind its bot's others, or before them if it was refused once.
+
+        `turns` are those of its pools.
+        """
+        place = claim.pools, claim.subjects
+        group = self._groups.get(place)
+        if group is None:
+            group = self._groups[place] = Group(claim.pools, turns)
+        group.add(claim)
+        self._entered[claim.id] = claim
         if claim.alike is not None:
             self._alike.setdefault(claim.alike, {})[claim.id] = claim
-        self._entered += 1
-        heapq.heappush(self._ends, (claim.give_up_at, self._entered, claim))
 
     def claims(self) -> tuple[Claim, ...]:
         """Return all claims, in the order in which they entered."""
-        return tuple(self._waiting.values())
+        return tuple(self._entered.values())
+
+    def groups(self) -> list[Group]:
+        """Return the claims by what they wait for."""
+        return [*self._groups.values()]
 
     def heads(self, busy: Collection[str] = ()) -> Iterator[Claim]:
-        """Yield the first claim of each lane, in the order in which they go.
+        """Yield the first claim of each lane and group, in the order in which they go.
 
-        Lanes whose credit has reached one request go before the others. A claim of a `busy` serial is a head
-        only if its whole lane is busy.
+        In each pool, lanes whose credit has reached one request go before the others. A claim of a `busy`
+        serial is a head only if its whole lane is busy.
         """
-        waiting = [lane for lane in RANKS if self._lanes[lane]]
-        waiting.sort(key=lambda lane: self._credit[lane] < ONE_REQUEST)
-        return (self._lanes[lane].head(busy) for lane in waiting)
-
-    def send_head(self, claim: Claim, now: float, *, is_probing: bool) -> None:
-        """Remove the claim at the head of its lane, and charge its lane and its bot for it.
-
-        Lower lanes must not starve: each earns credit worth a tenth of every claim sent, and a lane whose
-        credit has reached one request goes before its rank.
-        """
-        self.remove(claim)
-        self._recent.append(Sent(now, RANKS.index(claim.lane), claim.cost))
-
-        # 1. Charge the lane. A lane that went before its rank spends its credit, below zero if the claim cost
-        #    more than one request; a lane that went by its rank cannot fall below zero.
-        credit = self._credit[claim.lane]
-        went_early = credit >= ONE_REQUEST
-        self._credit[claim.lane] = credit - claim.cost if went_early else max(0.0, credit - claim.cost)
-
-        # 2. Every lower lane earns its share, up to one request, even while it is empty: credit outlives an
-        #    idle moment, but is not hoarded.
-        for lane in (Lane.ORDER, Lane.READ):
-            if self._credit[lane] < ONE_REQUEST:
-                share = PROBING_SHARE if is_probing and lane is Lane.READ else LANE_SHARE
-                earned = share * claim.cost
-                self._credit[lane] = min(self._credit[lane] + earned, max(1.0, earned))
-
-        # 3. Charge the bot. Cancels are free. An order counts towards its bot's share of reads; a read does
-        #    not count towards its share of orders, or a reader of low weight would fall behind with them.
-        if claim.lane is not Lane.CANCEL:
-            self._tags.charge(claim)
-        if claim.lane is Lane.ORDER:
-            self._order_tags.charge(claim)
+        led: dict[Turns, list[Group]] = {}
+        for group in self._groups.values():
+            led.setdefault(group.leading, []).append(group)
+        for turns, groups in led.items():
+            for lane in turns.lanes():
+                queues = [group.lanes[lane] for group in groups if group.lanes[lane]]
+                heads = [queue.head(turns, busy) for queue in queues]
+                if len(heads) > 1:
+                    of = turns.tags(lane).of
+                    heads.sort(key=lambda claim: (of[claim.bot], claim.bot))
+                yield from heads
 
     def remove(self, claim: Claim) -> None:
         """Remove a claim."""
-        waiting = self._waiting.pop(claim.id)
-        self._lanes[claim.lane].remove(waiting)
+        waiting = self._entered.pop(claim.id)
+        place = waiting.pools, waiting.subjects
+        group = self._groups[place]
+        group.remove(waiting)
+        if not group.waiting:
+            del self._groups[place]
         if waiting.alike is not None:
             alike = self._alike[waiting.alike]
             del alike[waiting.id]
@@ -137,59 +147,59 @@ class WaitQueue:
             first.setdefault(one.bot, one)
         return first.values()
 
-    def ended(self, now: float) -> list[Claim]:
-        """Remove and return the claims whose deadline has passed at `now`."""
+    def ended(self, group: Group, at: float) -> list[Claim]:
+        """Remove and return the claims of a group whose deadline has passed at that time."""
         ended = []
-        while self._first_end() <= now:
-            claim = heapq.heappop(self._ends)[2]
+        while group.first_end() <= at:
+            claim = group.pop_end()
             self.remove(claim)
             ended.append(claim)
         return ended
 
-    def next_end(self) -> float | None:
-        """Return the first deadline, None if the queue is empty."""
-        end = self._first_end()
-        return end if self._ends else None
+    def next_end(self) -> float:
+        """Return the first deadline, infinity if the queue is empty."""
+        return min((group.first_end() for group in self._groups.values()), default=float("inf"))
 
-    def _first_end(self) -> float:
-        # An entry is stale if its claim has left, or has entered anew after it was refused.
-        while self._ends and self._waiting.get(self._ends[0][2].id) is not self._ends[0][2]:
-            heapq.heappop(self._ends)
-        return self._ends[0][0] if self._ends else float("inf")
-
-    def cost_ahead(self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
-        """Estimate the cost that goes before a claim that waits or enters now; a cost of 1 takes `slot_s`.
-
-        In a queue of mixed costs each bot counts by its first claim: it may hold one dear request more.
-        """
+    def cost_ahead(  # noqa: PLR0913 - a claim, a pool, and what is known of both
+        self, claim: Claim, place: str, turns: Turns, now: float, slot_s: float, *, is_apart: bool = False
+    ) -> float:
+        """Estimate the cost that goes before a claim in one of its pools; a cost of 1 takes `slot_s`."""
         # 1. What waits before it in its own lane. If its limits are apart, other lanes take nothing from it.
-        orders = self._lanes[Lane.ORDER] if claim.lane is Lane.READ else None
-        lane, rank = self._lanes[claim.lane], RANKS.index(claim.lane)
-        own = lane.cost_before(claim, lane.tag_of(claim.bot), orders)
+        groups = [group for group in self._groups.values() if place in group.pools]
+        lane, rank = claim.lane, RANKS.index(claim.lane)
+        found = self._groups.get((claim.pools, claim.subjects))
+        mine = LaneQueues(lane, (turns,)) if found is None else found.lanes[lane]
+        orders = _lanes(groups, Lane.ORDER) if lane is Lane.READ else []
+        own = cost_before(_lanes(groups, lane), mine, orders, claim, turns)
         if is_apart:
             return own
         # 2. What waits in higher lanes, and what lower lanes send on their credit meanwhile.
-        ahead = own + sum(self._lanes[higher].cost for higher in RANKS[:rank])
-        ahead += sum(self._early_cost(lower, ahead) for lower in RANKS[rank + 1 :])
-        if claim.lane is Lane.CANCEL:
+        ahead = own + sum(one.cost(turns) for higher in RANKS[:rank] for one in _lanes(groups, higher))
+        ahead += sum(_early_cost(_lanes(groups, lower), lower, turns, ahead) for lower in RANKS[rank + 1 :])
+        if lane is Lane.CANCEL:
             return ahead
         # 3. What will come in higher lanes: as much as of late. But its own lane has its share for certain.
-        guaranteed = max(0.0, own + claim.cost - self._credit[claim.lane]) / LANE_SHARE
-        since = now - slot_s / LANE_SHARE
-        higher_cost = sum(sent.cost for sent in self._recent if sent.at > since and sent.rank < rank)
+        cost = turns.cost_of(claim)
+        guaranteed = max(0.0, own + cost - turns.credit(lane)) / LANE_SHARE
+        higher_cost = turns.sent_above(lane, now - slot_s / LANE_SHARE)
         free_share = 1.0 - LANE_SHARE * higher_cost
         if free_share <= LANE_SHARE:
             return guaranteed
-        return min((ahead + claim.cost) / free_share - claim.cost, guaranteed)
+        return min((ahead + cost) / free_share - cost, guaranteed)
 
-    def _early_cost(self, lane: Lane, higher_cost: float) -> float:
-        """Return the cost that a lane sends before its rank while so much of higher lanes is sent."""
-        waiting = self._lanes[lane]
-        surplus = self._credit[lane] + LANE_SHARE * higher_cost - ONE_REQUEST
-        return min(waiting.cost, surplus + waiting.head().cost) if waiting and surplus >= 0 else 0.0
+    def depths(self) -> Counter[tuple[str, Lane, str]]:
+        """Return how many claims wait, by key, lane and bot."""
+        return Counter((claim.key, claim.lane, claim.bot) for claim in self._entered.values())
 
-    def depths(self) -> Counter[tuple[Lane, str]]:
-        """Return how many claims wait, by lane and bot."""
-        if not self._waiting:
-            return Counter()
-        return Counter({(lane, bot): depth for lane in RANKS for bot, depth in self._lanes[lane].depths()})
+
+def _lanes(groups: Sequence[Group], lane: Lane) -> list[LaneQueues]:
+    return [group.lanes[lane] for group in groups if group.lanes[lane]]
+
+
+def _early_cost(waiting: Sequence[LaneQueues], lane: Lane, turns: Turns, higher_cost: float) -> float:
+    """Return the cost that a lane sends before its rank while so much of higher lanes is sent."""
+    surplus = turns.credit(lane) + LANE_SHARE * higher_cost - ONE_REQUEST
+    if not waiting or surplus < 0:
+        return 0.0
+    first_cost = turns.cost_of(waiting[0].head(turns))
+    return min(sum(one.cost(turns) for one in waiting), surplus + first_cost)

@@ -1,7 +1,8 @@
 """Readers of what happened: metrics, log, live page, status. None has a line of its own in the pipeline.
 
 Pure:
-status        the state at one moment, of the gateway and of each exchange
+status        the state at one moment, of the gateway, of each exchange and of each key
+pools         the pools that a key's requests pass: which are closed, and what goes on
 metrics       a new metric goes here
 traffic       the totals of all requests
 recent        what happened lately: ten seconds at each exchange, the latest requests, what went wrong
@@ -9,6 +10,8 @@ troubles      the records of what went wrong, and when each is over
 evidence      what is known about the cause of an error
 picture       the figures of one moment, for page, `top` and `/status.json`
 sentences     the same in words, made once for page and `top`
+key_sentences  keys and their pools in words
+units         numbers as people read them
 request_line  the log line of a request
 redaction     blanks what looks like a secret
 

@@ -19,6 +19,7 @@ from sealgate.orders.outcome import Outcome
 
 if TYPE_CHECKING:
     from sealgate.exchange.clock import ClockStatus
+    from sealgate.observe.pools import KeyPool
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 _KEY = ("exchange", "key")
@@ -153,7 +154,7 @@ def _of_status(status: Status) -> Iterator[Metric]:
     yield _gauge("orders_in_doubt", "Orders sent whose outcome is unknown", doubts, "exchange")
     yield from _of_exchanges(status.exchanges)
     yield from _of_keys(status.keys)
-    yield from _of_limits(status.keys)
+    yield from _of_pools(status.exchanges)
     refused = {
         (one.exchange, one.bot, rule): count
         for one in status.policies
@@ -204,12 +205,9 @@ def _of_keys(keys: Sequence[KeyStatus]) -> Iterator[Metric]:
         lambda key: key.trouble is not None,
     )
     yield by_key("key_expires_timestamp_seconds", "When a key expires", lambda key: key.expires_at)
-    yield by_key("pause_seconds", "Seconds left of a key's pause", lambda key: key.pause_s)
-    yield by_key(
-        "limit_spent_seconds",
-        "Seconds for which the exchange says its limit is used up",
-        lambda key: key.spent_s,
-    )
+    yield by_key("pause_seconds", "Seconds for which nothing is sent with a key", lambda key: key.pause_s)
+    depths = {(key.exchange, key.alias, lane): count for key in keys for lane, count in key.waiting.items()}
+    yield _gauge("queue_depth", "Requests that wait in the gateway", depths, *_KEY, "lane")
     shared = {labels: key.sharing for labels, key in by_labels.items() if key.sharing is not None}
     replicas = {labels: one.replicas for labels, one in shared.items()}
     leads = {labels: one.is_leader for labels, one in shared.items()}
@@ -219,19 +217,35 @@ def _of_keys(keys: Sequence[KeyStatus]) -> Iterator[Metric]:
     yield _gauge("limit_sharing_degraded", "1 while the limit cannot be shared", degraded, *_KEY)
 
 
-def _of_limits(keys: Sequence[KeyStatus]) -> Iterator[Metric]:
-    depths = {(key.exchange, key.alias, lane): count for key in keys for lane, count in key.waiting.items()}
-    yield _gauge("queue_depth", "Requests that wait in the gateway", depths, *_KEY, "lane")
+def _of_pools(exchanges: Sequence[ExchangeStatus]) -> Iterator[Metric]:
+    """Yield what is known of each pool, once for all keys where they share it.
+
+    Of one for each route or parameter, it is that of the part with most to tell: bots may choose how many
+    parts there are.
+    """
+    pools: dict[tuple[str, ...], KeyPool] = {}
+    for one in exchanges:
+        of_keys = [("" if pool.is_shared else key.alias, pool) for key in one.keys for pool in key.pools]
+        for alias, pool in (*of_keys, *(("", pool) for pool in one.open_pools)):
+            labels = (one.name, alias, pool.pool)
+            if labels not in pools or pools[labels].urgency < pool.urgency:
+                pools[labels] = pool
+    labels = ("exchange", "key", "pool")
+    pauses = {at: pool.pause_s for at, pool in pools.items()}
+    yield _gauge("pool_pause_seconds", "Seconds for which a pool stays closed", pauses, *labels)
+    spent = {at: pool.spent_s for at, pool in pools.items()}
+    text = "Seconds for which the exchange says that nothing is left of a pool"
+    yield _gauge("limit_spent_seconds", text, spent, *labels)
     # A window is a label of two digits, as a learned one may be any number.
     limits = {
-        (key.exchange, key.alias, f"{float(f'{limit.window_s:.1e}'):g}s"): limit
-        for key in keys
-        for limit in key.limits
+        (*at, f"{float(f'{limit.window_s:.1e}'):g}s"): limit
+        for at, pool in pools.items()
+        for limit in pool.limits
     }
-    heights = {labels: limit.n for labels, limit in limits.items()}
-    used = {labels: limit.used_ratio for labels, limit in limits.items()}
-    yield _gauge("limit_requests", "Requests per window that the limit allows", heights, *_KEY, "window")
-    yield _gauge("limit_used_ratio", "The part of the limit that is in use", used, *_KEY, "window")
+    heights = {at: limit.n for at, limit in limits.items()}
+    used = {at: limit.used_ratio for at, limit in limits.items()}
+    yield _gauge("limit_requests", "Requests per window that the limit allows", heights, *labels, "window")
+    yield _gauge("limit_used_ratio", "The part of the limit that is in use", used, *labels, "window")
 
 
 def _gauge(name: str, text: str, values: Values, *labels: str) -> Metric:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sealgate.errors import REASONS
 from sealgate.observe.evidence import Circumstances, advice, evidence
+from sealgate.observe.pools import KeyPool, closed_in_words, state_in_words
 from sealgate.observe.recent import Recent, Tick
 from sealgate.observe.sentences import words
 from sealgate.observe.status import (
@@ -17,7 +18,6 @@ from sealgate.observe.status import (
     Status,
     forecast,
     state,
-    tightest,
 )
 from sealgate.observe.troubles import RefusalCount, Trouble
 
@@ -85,7 +85,7 @@ class Picture:
         activity, failing = self.recent.at(one.name), self._failing(one)
         about_it = self.status.about(one)
         its_refusals = [refusal for refusal in refusals if refusal["exchange"] == one.name]
-        limits = [limit for key in one.keys if (limit := tightest(key))]
+        fullest = [key.fullest[1].used_ratio for key in one.keys if key.fullest]
         return {
             "name": one.name,
             "venue": one.venue,
@@ -95,7 +95,8 @@ class Picture:
             "not_ready": one.not_ready,
             "clock": asdict(one.clock),
             "keys": [key.alias for key in one.keys],
-            "used_ratio": max((limit.used_ratio for limit in limits), default=None),
+            "open_pools": list(map(_pool, one.open_pools)),
+            "used_ratio": max(fullest, default=None),
             "pause_s": max(key.pause_s for key in one.keys),
             "waiting": sum(sum(key.waiting.values()) for key in one.keys),
             "sent_per_s": self._per_s(activity.sent().total()),
@@ -127,11 +128,19 @@ class Picture:
             for (alias, bot), count in self.recent.at(key.exchange).sent().items()
             if alias == key.alias
         }
-        limit, sent = tightest(key), sum(by_bot.values())
-        return asdict(key) | {
-            "used": round(limit.used_ratio * limit.n, 2) if limit else 0.0,
-            "sent_per_s": self._per_s(sent),
-            "next_429": forecast(key, sent / self._seconds)._asdict(),
+        pools = list(map(_pool, key.pools))
+        return asdict(replace(key, pools=())) | {
+            "pools": pools,
+            "has_pools": key.has_pools,
+            "limits": [
+                {"pool": one["pool"], "of": one["of"]} | limit for one in pools for limit in one["limits"]
+            ],
+            "used": _used(key) or 0.0,
+            "at_a_time": key.at_a_time,
+            "spent_s": key.spent_s,
+            "closed": _closed(key),
+            "sent_per_s": self._per_s(sum(by_bot.values())),
+            "next_429": forecast(key)._asdict(),
             "bots": list(self._shares(key, by_bot)),
         }
 
@@ -240,16 +249,35 @@ def circumstances_of(status: Status, trouble: Trouble) -> Circumstances:
     if exchange is None:  # a reload has removed it
         return Circumstances(None, has_worked=False)
     key = next((key for key in exchange.keys if key.alias == trouble.key), None)
-    limit = tightest(key) if key else None
-    words, is_foreign = (limit.words, limit.is_foreign_use) if limit else ("", False)
+    fullest = key.fullest if key else None
+    words, is_foreign = (fullest[1].words, fullest[1].is_foreign_use) if fullest else ("", False)
     return Circumstances(exchange.clock.error_s, has_worked=False, limit=words, is_foreign_use=is_foreign)
 
 
 def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:
-    """Return used, limit, what is left of the pause, and what is sent per second."""
-    limit = tightest(key)
-    used = round(limit.used_ratio * limit.n, 2) if limit else None
-    return [used, limit.n if limit else None, round(key.pause_s, 2), round(sent_per_s, 2)]
+    """Return used, limit, what is left of the pause, and what is sent per second.
+
+    Of a key with several pools, used and limit are in percent: the fullest pool is now this one, now that.
+    """
+    fullest, used = key.fullest, _used(key)
+    limit = fullest[1].n if fullest else None
+    if fullest and key.has_pools:
+        used, limit = round(fullest[1].used_ratio * 100, 2), 100.0
+    return [used, limit, round(key.pause_s, 2), round(sent_per_s, 2)]
+
+
+def _used(key: KeyStatus) -> float | None:
+    """Return what is used of a key's fullest limit, None where none is known."""
+    return round(key.fullest[1].used_ratio * key.fullest[1].n, 2) if key.fullest else None
+
+
+def _closed(key: KeyStatus) -> str:
+    """Say which pools of a key are closed, and what goes on; of an only pool, the key itself says it."""
+    return closed_in_words(key.pools) if key.has_pools else ""
+
+
+def _pool(pool: KeyPool) -> dict[str, Any]:
+    return asdict(pool) | {"closed": state_in_words(pool)}
 
 
 def _ms(seconds: float | None) -> float | None:

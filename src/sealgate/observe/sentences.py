@@ -11,28 +11,48 @@ from typing import Any, NamedTuple
 
 from sealgate.config.names import STRANGER
 from sealgate.machine.findings import sentence, span
-from sealgate.observe.evidence import FOREIGN_USE
+from sealgate.observe.key_sentences import (
+    closed_pools,
+    fullest_of,
+    is_banned,
+    key_words,
+    label_of,
+    most_urgent,
+    pool_words,
+)
 from sealgate.observe.status import State
 from sealgate.observe.troubles import client_words
+from sealgate.observe.units import (
+    ALMOST_FULL,
+    BAD,
+    CALM,
+    GOOD,
+    WARN,
+    counted,
+    ms,
+    number,
+    percent,
+    signed_ms,
+    window,
+)
 
 Figures = Mapping[str, Any]
 Notice = tuple[str, str]  # mood and text
 
-GOOD, CALM, WARN, BAD = "good", "calm", "warn", "bad"
 _MOODS = {
     State.READY: GOOD,
     State.PAUSED: WARN,
+    State.A_POOL_CLOSED: WARN,
     State.CLOCK_NOT_READ: WARN,
     State.REFUSING: WARN,
     State.SHUTTING_DOWN: WARN,
 }
-ALMOST_FULL = 0.95
 _MOST_LINES = 16
+_LONG_S = 10.0  # a shorter pause is over before somebody has read of it
 _SOON_S = 7 * 86_400
 _A_DAY_MS = 86_400_000
-_TIMES, _DASH, _MINUS = "\u00d7", "\u2013", "\u2212"
+_TIMES, _DASH = "\u00d7", "\u2013"
 _JOURNAL = "the journal cannot be written"
-_NO_DIGITS_MS, _ONE_DIGIT_S = 10, 100  # from where so many digits are enough
 
 
 def words(now: Figures) -> dict[str, Any]:
@@ -44,16 +64,16 @@ def words(now: Figures) -> dict[str, Any]:
     return {
         "mood": _MOODS.get(now["state"], BAD),
         "notices": [{"mood": mood, "text": text} for mood, text in _notices(now)],
-        "where": now["base_url"] if len(exchanges) == 1 else _count(len(exchanges), "exchange"),
+        "where": now["base_url"] if len(exchanges) == 1 else counted(len(exchanges), "exchange"),
         "tiles": [tile._asdict() for tile in (*_limit_tiles(now), *_other_tiles(now))],
         "exchanges": [_exchange(now, one) for one in exchanges],
-        "keys": [_key(now, key) for key in now["keys"]],
+        "keys": [key_words(f"Key {_alias(now, key)}", key) for key in now["keys"]],
         "wrong": wrong,
         "policies": policies,
         "nothing_wrong": "" if wrong or policies else "No bot has met an error or a refusal since the start.",
         "doubts": _doubts(count) if count else "",
         "foot": f"Sealgate {now['version']}, up {span(now['uptime_s'])}, "
-        f"{_count(now['connections'], 'bot connection')}.",
+        f"{counted(now['connections'], 'bot connection')}.",
     }
 
 
@@ -64,6 +84,7 @@ def _notices(now: Figures) -> Iterator[Notice]:
     """Yield the notices, the gravest first."""
     yield from _why_not_served(now)
     yield from _what_is_stopped(now)
+    yield from _what_is_closed(now)
     yield from _what_the_journal_says(now["journal"])
     if now["requests"] == 0 and not now["not_ready"]:
         instead = "the gateway's address instead of the exchange's"
@@ -84,7 +105,7 @@ def _why_not_served(now: Figures) -> Iterator[Notice]:
         # 2. An exchange that fails. The gateway keeps trying, unless something of its own stops it.
         if failing := one["failing"]:
             since = _moment(now, failing["since_ms"])
-            attempts = f"{_count(failing['attempts'], 'attempt')}, the last with {failing['kind']}"
+            attempts = f"{counted(failing['attempts'], 'attempt')}, the last with {failing['kind']}"
             is_stopped = one["not_ready"] or now["not_ready"] or now["halts"]
             goes_on = "" if is_stopped else "Requests are still accepted, and sent."
             text = " ".join(filter(None, (failing["cause"], failing["advice"], goes_on)))
@@ -115,7 +136,7 @@ def _what_is_stopped(now: Figures) -> Iterator[Notice]:
         if key["trouble"]:
             yield BAD, f"{name}: {key['trouble']}. {key['trouble_advice']}"
         if sharing and sharing["degraded"]:
-            share = f"a cautious share of it (1 of {_count(sharing['replicas'], 'gateway')})"
+            share = f"a cautious share of it (1 of {counted(sharing['replicas'], 'gateway')})"
             use = f"Until it is again, this gateway uses {share}."
             yield BAD, f"The limit of key {alias} is not shared: {sharing['degraded']}. {use}"
         left_s = math.inf if key["expires_at"] is None else key["expires_at"] - now["at_ms"] / 1000
@@ -126,6 +147,25 @@ def _what_is_stopped(now: Figures) -> Iterator[Notice]:
         if one["is_grave"]:
             what = f"{_prefix(now, one['exchange'])}{one['words']}"
             yield WARN, f"{what}, since {_moment(now, one['first_ms'])}. {one['advice']}"
+
+
+def _what_is_closed(now: Figures) -> Iterator[Notice]:
+    """Yield the bans, and the pools that stay closed for long; once for all keys that share them."""
+    aliases: dict[tuple[str, str], list[str]] = {}
+    for key in now["keys"]:
+        if any(pool["pause_s"] > _LONG_S for pool in key["pools"]):
+            left = span(math.ceil(key["pause_s"]))
+            text = f"banned by the exchange: nothing is sent for {left}" if is_banned(key) else key["closed"]
+            aliases.setdefault((key["exchange"], text), []).append(key["alias"])
+    for (exchange, text), those in aliases.items():
+        which = f"Key {those[0]}" if len(those) == 1 else counted(len(those), "key")
+        if text:
+            yield WARN, f"{which}{_at(now, exchange)}, {text}."
+    for one in now["exchanges"]:
+        for pool in one["open_pools"]:
+            if pool["pause_s"] > _LONG_S:
+                who = f"Requests without a key{_at(now, one['name'])}"
+                yield WARN, f"{who}, {label_of(pool)}: {pool['closed']}."
 
 
 def _what_the_journal_says(journal: Figures) -> Iterator[Notice]:
@@ -154,21 +194,31 @@ class Tile(NamedTuple):
 def _limit_tiles(now: Figures) -> Iterator[Tile]:
     """Yield the fullest limit of the keys, and when to expect the next 429."""
     keys = now["keys"]
-    fullest = max(keys, key=lambda key: -1.0 if (limit := _fullest(key)) is None else limit["used_ratio"])
-    limit, is_one_of_many = _fullest(fullest), len(keys) > 1
+    fullest = max(keys, key=lambda key: -1.0 if (limit := fullest_of(key)) is None else limit["used_ratio"])
+    limit, is_one_of_many = fullest_of(fullest), len(keys) > 1
     # 1. The fullest limit; while none is known, what is sent.
     if limit is None:
         name = f"Sent with {_alias(now, fullest)}" if is_one_of_many else "Sent"
         yield Tile(name, number(fullest["sent_per_s"], 1), "/s", "to the exchange")
     else:
         name = f"Limit of {_alias(now, fullest)}" if is_one_of_many else "Limit used"
-        more = f"{number(fullest['used'])} of {number(limit['n'])} per {_window(limit['window_s'])}"
+        which = f"{label_of(limit)}: " if fullest["has_pools"] else ""
+        height = f"{number(limit['n'])} per {window(limit['window_s'])}"
+        more = f"{which}{number(fullest['used'])} of {height}"
         mood = WARN if limit["used_ratio"] >= ALMOST_FULL else ""
         yield Tile(name, percent(limit["used_ratio"]), "", more, mood)
-    # 2. The next 429; after one, what is left of the pause.
+    # 2. The next 429; after one, what is left of the pause, or of that of a pool.
     coming = fullest["next_429"]
+    closed = [pool for key in keys if key["closed"] for pool in key["pools"] if pool["closed"]]
     if pause_s := max(key["pause_s"] for key in keys):
-        yield Tile("Paused", span(math.ceil(pause_s)), "", "left, after a 429", WARN)
+        is_ban = any(key["pause_s"] == pause_s and is_banned(key) for key in keys)
+        name, more = ("Banned", "left") if is_ban else ("Paused", "left, after a 429")
+        yield Tile(name, span(math.ceil(pause_s)), "", more, WARN)
+    elif closed:
+        longest = max(closed, key=lambda pool: float(pool["pause_s"]))
+        others = f" and {counted(len(closed) - 1, 'more pool')}" if len(closed) > 1 else ""
+        left = span(math.ceil(longest["pause_s"]))
+        yield Tile("Closed", left, "", f"left of {label_of(longest)}{others}", WARN)
     elif coming["in_s"] is not None:
         yield Tile("Next 429", coming["short"], "", "at this pace", WARN)
     else:
@@ -179,7 +229,7 @@ def _other_tiles(now: Figures) -> Iterator[Tile]:
     """Yield the figures of the whole gateway; of several exchanges, how many are ready, and no clock."""
     exchanges, in_doubt = now["exchanges"], now["journal"]["in_doubt"]
     waiting = sum(sum(key["waiting"].values()) for key in now["keys"])
-    under_way = f"of {_count(now['inflight'], 'request')} under way"
+    under_way = f"of {counted(now['inflight'], 'request')} under way"
     yield Tile("Waiting", number(waiting), "", under_way, WARN if waiting else "")
     yield _requests(now, now["uptime_s"])
     if len(exchanges) == 1:
@@ -223,11 +273,14 @@ def _exchange(now: Figures, one: Figures) -> dict[str, Any]:
         _in_doubt(now["journal"]["by_exchange"].get(one["name"], 0)),
     )
     is_known = clock["offset_s"] is not None
+    pause = f"paused, {span(math.ceil(one['pause_s']))} left" if one["pause_s"] else ""
+    if not pause and (count := sum(map(closed_pools, keys))):
+        pause = f"{counted(count, 'pool')} closed"
     return {
         "mood": _MOODS.get(one["state"], BAD),
         "used": _DASH if ratio is None else percent(ratio),
-        "used_mood": WARN if one["pause_s"] or (ratio or 0.0) >= ALMOST_FULL else "",
-        "pause": f"paused, {span(math.ceil(one['pause_s']))} left" if one["pause_s"] else "",
+        "used_mood": WARN if pause or (ratio or 0.0) >= ALMOST_FULL else "",
+        "pause": pause,
         "waiting": number(one["waiting"]),
         "sent": f"{number(one['sent_per_s'], 1)} /s",
         "limited": f"{number(limited)}, last {_ago(now, one['limited_ms'])}" if limited else "none",
@@ -235,60 +288,8 @@ def _exchange(now: Figures, one: Figures) -> dict[str, Any]:
         if is_known
         else _DASH,
         "tiles": [tile._asdict() for tile in tiles],
-    }
-
-
-def _alias(now: Figures, key: Figures) -> str:
-    """Return a key's name; of several exchanges, with that where it is valid."""
-    return f"{key['alias']}{_at(now, key['exchange'])}"
-
-
-def _at(now: Figures, exchange: str) -> str:
-    """Return " at perp" where there are several exchanges, else ""."""
-    return f" at {exchange}" if exchange and len(now["exchanges"]) > 1 else ""
-
-
-def _prefix(now: Figures, exchange: str) -> str:
-    return f"{exchange}: " if _at(now, exchange) else ""
-
-
-def _fullest(key: Figures) -> Figures | None:
-    limit: Figures | None = max(key["limits"], key=lambda limit: limit["used_ratio"], default=None)
-    return limit
-
-
-# Keys.
-
-
-def _key(now: Figures, key: Figures) -> dict[str, Any]:
-    """Return what holds a key now, and what is known of it; `uses` are its limits, with height and use."""
-    state = ""
-    if key["pause_s"] > 0:
-        state = f"paused, {number(key['pause_s'], 1)} s left"
-    elif key["spent_s"] > 0:
-        state = f"the exchange says nothing is left for {number(key['spent_s'], 1)} s"
-    about = []
-    for limit in key["limits"]:
-        about += [limit["words"], limit["is_foreign_use"] and FOREIGN_USE]
-        about.append(limit["next_step"])
-    if not key["limits"]:
-        about.append("limit not known yet: it is learned from 429s")
-    if key["at_a_time"] is not None:
-        about.append(f"at most {key['at_a_time']} at a time")
-    if (sharing := key["sharing"]) and not sharing["degraded"]:
-        others = sharing["replicas"] > 1
-        about.append(
-            f"shared by {sharing['replicas']} gateways" if others else "shared, no other gateway yet"
-        )
-    uses = [
-        {"ratio": one["used_ratio"], "text": f"{percent(one['used_ratio'])} of {one['words'].split('; ')[0]}"}
-        for one in key["limits"]
-    ]
-    return {
-        "name": f"Key {_alias(now, key)}",
-        "state": state,
-        "about": "; ".join(filter(None, about)),
-        "uses": uses,
+        "open_name": f"Requests without a key{_at(now, one['name'])}",
+        "open_pools": [pool_words(pool, is_of_key=False) for pool in most_urgent(one["open_pools"])],
     }
 
 
@@ -332,12 +333,26 @@ def _line(now: Figures, one: Figures, who: str, times: str) -> dict[str, Any]:
 
 def _doubts(count: int) -> str:
     """Return what to do about the orders in doubt."""
-    known = f"{_count(count, 'order')} {'has' if count == 1 else 'have'} no known result."
+    known = f"{counted(count, 'order')} {'has' if count == 1 else 'have'} no known result."
     look = "Look up each at the exchange, then run: `sealgate orders --settle REQUEST`."
     return f"{known} {look} The fence is the exchange's time after which it no longer admits the order."
 
 
-# Times and numbers.
+# Names and times.
+
+
+def _alias(now: Figures, key: Figures) -> str:
+    """Return a key's name; of several exchanges, with that where it is valid."""
+    return f"{key['alias']}{_at(now, key['exchange'])}"
+
+
+def _at(now: Figures, exchange: str) -> str:
+    """Return " at perp" where there are several exchanges, else ""."""
+    return f" at {exchange}" if exchange and len(now["exchanges"]) > 1 else ""
+
+
+def _prefix(now: Figures, exchange: str) -> str:
+    return f"{exchange}: " if _at(now, exchange) else ""
 
 
 def _ago(now: Figures, at_ms: int) -> str:
@@ -353,39 +368,3 @@ def _time(now: Figures, at_ms: int) -> str:
     """Return "12:00:05 UTC", with the date if that was more than a day ago."""
     date = "%Y-%m-%d " if now["at_ms"] - at_ms > _A_DAY_MS else ""
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):{date}%H:%M:%S} UTC"
-
-
-def _count(count: int, one: str) -> str:
-    return f"{count:,} {one if count == 1 else one + 's'}"
-
-
-def number(value: float, digits: int = 0) -> str:
-    """Return a number with at most so many digits after the point."""
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if digits else text
-
-
-def percent(part: float) -> str:
-    """Return a part of one in percent."""
-    return f"{part:.0%}".replace("%", " %")
-
-
-def ms(value: float) -> str:
-    """Return milliseconds with as many digits as matter; long times in seconds."""
-    size = abs(value)
-    if size >= _NO_DIGITS_MS * 1000:
-        return f"{number(value / 1000, 1 if size < _ONE_DIGIT_S * 1000 else 0)} s"
-    return f"{number(value, 2 if size < 1 else 1 if size < _NO_DIGITS_MS else 0)} ms"
-
-
-def signed_ms(value: float) -> str:
-    """Return milliseconds with their sign, which nothing has none of."""
-    text = ms(abs(value))
-    if not any(digit in text for digit in "123456789"):
-        return text
-    return f"{'+' if value > 0 else _MINUS}{text}"
-
-
-def _window(seconds: float) -> str:
-    """Return a window to three digits if it is short: 0.815 s is not 1 s."""
-    return f"{seconds:.3g} s" if seconds <= 60 else span(seconds)  # noqa: PLR2004 - a minute

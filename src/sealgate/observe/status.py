@@ -8,8 +8,10 @@ from typing import NamedTuple
 from sealgate.exchange.clock import ClockStatus
 from sealgate.keys.key_health import BreakerState
 from sealgate.keys.key_records import KeyRecord
+from sealgate.limits.membership import Membership
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.machine.findings import span
+from sealgate.observe.pools import KeyPool, PoolState, closed_in_words, pools_of, shut_out_s
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halts
 from sealgate.orders.policy import Guard, words
@@ -21,13 +23,13 @@ _FULL = 0.999
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """One key at one exchange: its pause, how many wait by lane and by bot, and what is known of its limits.
+    """One key at one exchange: how many wait by lane and by bot, and the pools that its requests pass.
 
-    `at_a_time` is the most requests that may be under way, None where no such limit was met. `spent_s` is
-    for how long nothing is left of the limit, as the exchange said. `trouble` is what is wrong with a key in
-    use, in words, and `trouble_advice` what to do about it; both are None where nothing is. `disabled` says
-    why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
-    there is no end or the exchange's list was not read. `sharing` is None without `limits.redis`.
+    `pause_s` is for how long none of its requests pass, `more_pools` how many are not among `pools`.
+    `trouble` is what is wrong with a key in use, in words, and `trouble_advice` what to do about it; both are
+    None where nothing is. `disabled` says why the exchange does not take the key, None where it does.
+    `expires_at` is epoch seconds, None where there is no end or the exchange's list was not read. `sharing`
+    is None without `limits.redis`.
     """
 
     alias: str
@@ -35,9 +37,8 @@ class KeyStatus:
     pause_s: float
     waiting: dict[str, int]
     waiting_by_bot: dict[str, int]
-    limits: tuple[LimitStatus, ...]
-    at_a_time: int | None
-    spent_s: float = 0.0
+    pools: tuple[KeyPool, ...]
+    more_pools: int = 0
     trouble: str | None = None
     trouble_advice: str | None = None
     disabled: str | None = None
@@ -45,29 +46,58 @@ class KeyStatus:
     expires_at: float | None = None
     sharing: SharingStatus | None = None
 
+    @property
+    def has_pools(self) -> bool:
+        """Whether the exchange counts its requests in more than one pool, as far as is known."""
+        return len(self.pools) + self.more_pools > 1 or any(not one.is_whole for one in self.pools)
 
-def key_status(
+    @property
+    def limits(self) -> tuple[LimitStatus, ...]:
+        """All limits of its pools."""
+        return tuple(limit for one in self.pools for limit in one.limits)
+
+    @property
+    def at_a_time(self) -> int | None:
+        """The least of what its pools allow under way."""
+        return min((one.at_a_time for one in self.pools if one.at_a_time is not None), default=None)
+
+    @property
+    def spent_s(self) -> float:
+        """For how long nothing is left of a pool that all its requests pass."""
+        return max((one.spent_s for one in self.pools if one.is_whole), default=0.0)
+
+    @property
+    def fullest(self) -> tuple[KeyPool, LimitStatus] | None:
+        """The limit that is nearest to being full, with its pool; None where none is known."""
+        limits = [(one, limit) for one in self.pools if (limit := one.fullest)]
+        return max(limits, key=lambda both: both[1].used_ratio, default=None)
+
+
+def key_status(  # noqa: PLR0913, PLR0917 - the parts of a key
     alias: str,
     exchange: str,
     pacer: PacerStatus,
+    membership: Membership,
     health: BreakerState | None = None,
     record: KeyRecord | None = None,
 ) -> KeyStatus:
     """Return the state of a key at an exchange, with its waiting requests counted by lane and by bot."""
     by_lane, by_bot = _NOBODY_WAITS.copy(), dict[str, int]()
-    for (lane, bot), count in pacer.waiting.items():
-        by_lane[lane.value] += count
-        by_bot[bot] = by_bot.get(bot, 0) + count
+    for (key, lane, bot), count in pacer.waiting.items():
+        if key == alias:
+            by_lane[lane.value] += count
+            by_bot[bot] = by_bot.get(bot, 0) + count
+    pools, more = pools_of(pacer, membership)
+    always = (pacer.pools[place].pause_s for place in membership.always if place in pacer.pools)
     fault, trouble = (health.fault, health.trouble) if health else (None, None)
     return KeyStatus(
         alias,
         exchange,
-        pacer.pause_s,
+        max(shut_out_s(pacer, membership), *always, 0.0),
         by_lane,
         by_bot,
-        pacer.limits,
-        pacer.at_a_time,
-        pacer.spent_s,
+        pools,
+        more,
         trouble=trouble,
         trouble_advice=health.advice if health and trouble else None,
         disabled=fault.value if fault else None,
@@ -149,7 +179,7 @@ class ExchangeStatus:
     """One exchange, with the keys that are valid there.
 
     `urls` are where bots reach it. `not_ready` is empty if its requests can be signed, else the reasons in
-    words.
+    words. `open_pools` are those that only requests without a key pass.
     """
 
     name: str
@@ -160,6 +190,7 @@ class ExchangeStatus:
     clock: ClockStatus
     keys: tuple[KeyStatus, ...]
     policies: tuple[PolicyStatus, ...] = ()
+    open_pools: tuple[KeyPool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +279,10 @@ def notes(status: Status) -> Iterator[str]:
         for key in one.keys:
             if key.trouble is not None:
                 yield f"{status.prefix(one)}the key {key.alias}: {key.trouble}"
+            if key.has_pools and (closed := closed_in_words(key.pools)):
+                yield f"{status.prefix(one)}the key {key.alias}, {closed}"
+        if closed := closed_in_words(one.open_pools):
+            yield f"{status.prefix(one)}requests without a key, {closed}"
 
 
 class State(StrEnum):
@@ -265,6 +300,7 @@ class State(StrEnum):
     CLOCK_NOT_READ = "clock not read"
     REFUSING = "bots refused"
     PAUSED = "paused"
+    A_POOL_CLOSED = "a pool closed"
     READY = "ready"
 
 
@@ -287,6 +323,14 @@ def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
         State.CLOCK_NOT_READ: any(one.clock.trouble for one in exchanges),
         State.REFUSING: is_refusing,
         State.PAUSED: any(key.pause_s > 0 for key in keys),
+        State.A_POOL_CLOSED: any(
+            pool.state is not PoolState.OPEN
+            for pools in (
+                *(key.pools for key in keys if key.has_pools),
+                *(one.open_pools for one in exchanges),
+            )
+            for pool in pools
+        ),
         State.READY: True,
     }
     return next(one for one in State if holds[one])
@@ -300,30 +344,36 @@ class Forecast(NamedTuple):
     short: str
 
 
-def tightest(key: KeyStatus) -> LimitStatus | None:
-    """Return the limit that is nearest to being full, None where none is known."""
-    return max(key.limits, key=lambda limit: limit.used_ratio, default=None)
-
-
-def forecast(key: KeyStatus, rate: float) -> Forecast:
-    """Return when to expect the next 429 of a key with which `rate` requests are sent per second.
-
-    A limit of `n` per window that sees `rate` requests a second settles at `rate * window` used. If that is
-    below `n`, it is never full; otherwise the use grows by the requests that are sent, less those that leave
-    the window.
-    """
+def forecast(key: KeyStatus) -> Forecast:
+    """Return when to expect the next 429 of a key, if its requests go on as in the last ten seconds."""
     if key.pause_s > 0:
         return Forecast(None, f"paused for {key.pause_s:.1f} s more", "paused")
     if key.spent_s > 0:
         words = f"held off: the exchange says nothing is left for {key.spent_s:.1f} s"
         return Forecast(None, words, "held off")
-    if (limit := tightest(key)) is None:
+    if not key.limits:
         return Forecast(None, "no limit known yet", "\u2013")
     if any(key.waiting.values()):
         return Forecast(None, "held off: requests wait instead", "held off")
-    used = limit.used_ratio * limit.n
+    open_pools = [pool for pool in key.pools if pool.state is PoolState.OPEN]
+    coming = [(in_s, pool) for pool in open_pools if (in_s := _full_in_s(pool)) is not None]
+    if not coming:
+        return Forecast(None, "not at this pace", "none")
+    in_s, pool = min(coming, key=lambda both: both[0])
+    which = f" ({pool.label})" if key.has_pools else ""
+    return Forecast(in_s, f"in about {in_s:.0f} s at this pace{which}", f"≈ {span(round(in_s))}")
+
+
+def _full_in_s(pool: KeyPool) -> float | None:
+    """Return when the fullest limit of a pool is full, None if it will not be.
+
+    A limit of `n` per window that sees `rate` a second settles at `rate * window` used. If that is below `n`,
+    it is never full; otherwise the use grows by what is sent, less what leaves the window.
+    """
+    if (limit := pool.fullest) is None:
+        return None
+    rate, used = pool.cost_per_s, limit.used_ratio * limit.n
     growth = rate - used / limit.window_s
     if rate * limit.window_s < limit.n * _FULL or growth <= 0:
-        return Forecast(None, "not at this pace", "none")
-    in_s = max(0.0, limit.n - used) / growth
-    return Forecast(in_s, f"in about {in_s:.0f} s at this pace", f"≈ {span(round(in_s))}")
+        return None
+    return max(0.0, limit.n - used) / growth

@@ -14,6 +14,7 @@ from sealgate.request.admission import Ticket
 from sealgate.venues.routes import Auth
 
 if TYPE_CHECKING:
+    from sealgate.exchange.exchange import Line
     from sealgate.keys.key_breaker import KeyBreaker
     from sealgate.orders.idempotency import Name
     from sealgate.orders.journal import Order
@@ -161,9 +162,9 @@ class RequestContext(Outcome):
         """Whether losing the reply would be harmless: such requests may use the oldest connections."""
         return self.ticket is not None and self.ticket.is_read and not self.resends
 
-    def claim(self, ticket: Ticket, serial: str = "", alike: Hashable = None) -> Claim:
+    def claim(self, ticket: Ticket, body: bytes, line: "Line", alike: Hashable = None) -> Claim:
         """Return the claim that waits in line for this request; claims that are `alike` may go as one."""
-        bot, route, resends = ticket.bot, ticket.route, self.resends
+        bot, route, resends, membership = ticket.bot, ticket.route, self.resends, line.membership
         is_again = self.has_shared or bool(resends and (RATE_LIMITED in resends or NONCE in resends))
         return Claim(
             self.own_id,
@@ -174,8 +175,11 @@ class RequestContext(Outcome):
             route.cost,
             ticket.is_read,
             is_again,
-            serial,
+            line.serial,
             alike,
+            membership.pools_of(ticket.method, route, ticket.target.query, body),
+            membership.subjects,
+            ticket.key,
         )
 
     def has_resynced(self, step_s: float | None) -> None:

@@ -1,11 +1,13 @@
 """What an attempt teaches: the pacer, the clock, the firewall's record and the key's breaker."""
 
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
+from sealgate.limits.claims import LimitReply
 from sealgate.limits.limit_reply import counted, limit_reply
 from sealgate.limits.scheduler import Permit
 from sealgate.orders.outcome import UpstreamError
@@ -14,7 +16,7 @@ from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
 from sealgate.request.generation import Backend
 from sealgate.request.standing import route_name
-from sealgate.venues.replies import LIMITED, NO_REPLY, Means
+from sealgate.venues.replies import LIMITED, NO_REPLY, Means, Scope, Verdict
 from sealgate.venues.routes import Auth
 from sealgate.venues.server_time import stated_time
 
@@ -34,9 +36,8 @@ class Learner:
     def __init__(self, backend: Backend) -> None:
         self._exchange = backend.exchange
         self._clock = backend.exchange.clock
-        limits = backend.config.venue.limits
-        parts = {pool.name for pool in limits.pools if pool.lanes or pool.per}
-        self._counters = tuple(counter for counter in limits.counters if counter.pool not in parts)
+        self._scope = backend.config.venue.limits.scope
+        self._counters = backend.config.limit_rules.counters
 
     def learn(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float
@@ -48,7 +49,7 @@ class Learner:
                 return
             self._learn_from_reply(ticket, attempt, permit, context, now)
             if attempt.verdict.means is not _DONE or self._exchange.gates.firewall.is_alert:
-                self._learn_of_firewall(ticket, attempt, permit, context, now)
+                self._learn_of_firewall(ticket, attempt, context, now)
             if ticket.route.auth is _SIGNED:
                 breaker = self._exchange.live_keys[ticket.key].breaker
                 breaker.observe(attempt.status, attempt.verdict, context.sent_at)
@@ -63,6 +64,8 @@ class Learner:
         verdict, clock = answer.verdict, self._clock
         counts = counted(self._counters, answer.head.passed, clock.server_now()) if self._counters else ()
         taught = clock.taught_by(verdict, answer.head, counts)
+        if verdict.is_limited:
+            taught = self._with_shut_out(taught, ticket, verdict)
         permit.answered(taught, now)
         context.is_limited = verdict.is_limited
         if verdict.means is _DONE:
@@ -79,10 +82,8 @@ class Learner:
             server = stated_time(verdict.found.get("server_time", ""))
             clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
 
-    def _learn_of_firewall(
-        self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float
-    ) -> None:
-        """Note whether the request passed the firewall; close all gates if this address is shut out.
+    def _learn_of_firewall(self, ticket: Ticket, answer: Answer, context: RequestContext, now: float) -> None:
+        """Note whether the request passed the firewall.
 
         After a firewall's refusal the clock asks, too: that tells whether it is for the whole address.
         """
@@ -92,8 +93,18 @@ class Learner:
             self._clock.due.set()
         elif gates.firewall.is_alert:
             gates.firewall.accepted(ticket.bot.name, route_name(ticket), context.sent_at)
-        if verdict.shuts_out_address(is_open=ticket.route.auth is _OPEN):
-            gates.hold(permit.paused_until)
+
+    def _with_shut_out(self, taught: LimitReply, ticket: Ticket, verdict: Verdict) -> LimitReply:
+        """Return what a refusal teaches, with whom it shuts out.
+
+        A ban that a request without a key meets can be for nothing but this address.
+        """
+        is_open, gates = ticket.route.auth is _OPEN, self._exchange.gates
+        scope = verdict.shuts_out(Scope.ADDRESS if is_open else self._scope)
+        if scope is None:
+            return taught
+        membership = gates.of_open if is_open else gates.of_keys[ticket.key]
+        return replace(taught, shuts_out=membership.shut_out_by(scope))
 
     def _learn_from_failure(
         self, failure: Failure, permit: Permit, context: RequestContext, now: float

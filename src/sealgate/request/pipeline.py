@@ -140,7 +140,7 @@ class Pipeline:
             self._standing.check(ticket, context, now)
             permit = (
                 self._recent_read(ticket, body, context, now)
-                or self._pass_at_once(ticket, line, context, now)
+                or self._pass_at_once(ticket, body, line, context, now)
                 or await self._wait(ticket, body, line, context)
             )
             if isinstance(permit, Shared):
@@ -157,13 +157,15 @@ class Pipeline:
             return None
         return self._shared_reads.find(ticket, body, now)
 
-    def _pass_at_once(self, ticket: Ticket, line: Line, context: RequestContext, now: float) -> Permit | None:
+    def _pass_at_once(
+        self, ticket: Ticket, body: bytes, line: Line, context: RequestContext, now: float
+    ) -> Permit | None:
         """Return a permit if the request can be sent without waiting, else None."""
         if context.resends:
             return None
         if line.window_ms is not None and not self._exchange.clock.is_good_for(line.window_ms, now):
             return None
-        return line.scheduler.pass_at_once(context.claim(ticket, line.serial), now)
+        return line.scheduler.pass_at_once(context.claim(ticket, body, line), now)
 
     async def _wait(
         self, ticket: Ticket, body: bytes, line: Line, context: RequestContext
@@ -180,7 +182,7 @@ class Pipeline:
         # 2. A timestamp needs the clock, which is not asked before the end of a pause either.
         is_shared = ticket.route.share_s is not None and context.may_share
         alike = self._shared_reads.alike(ticket, body) if is_shared else None
-        claim = context.claim(ticket, line.serial, alike)
+        claim = context.claim(ticket, body, line, alike)
         if line.window_ms is not None:
             line.scheduler.check_pause(claim)
             await clock.wait_until_good(context.give_up_at, line.window_ms)

@@ -1,6 +1,6 @@
 """From the configuration to an exchange, which takes over what has not changed of the former one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sealgate.config import ExchangeConfig
@@ -14,14 +14,19 @@ from sealgate.keys.key import SigningKey
 from sealgate.keys.key_breaker import KeyBreaker, Stop
 from sealgate.keys.parts import ExchangeParts
 from sealgate.limits.firewall import Firewall
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.membership import Membership
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pool import PoolSettings
+from sealgate.limits.pools import PacerSettings
+from sealgate.limits.quotas import Quota
 from sealgate.limits.scheduler import Gates, RateScheduler
 from sealgate.machine import process as machine
 from sealgate.machine.process import StartError
 from sealgate.machine.system import System
 from sealgate.request.generation import Backend
-from sealgate.server.memory import address_of, nonces_place, subject
-from sealgate.venues.venue import Scope
+from sealgate.request.rules import route_table
+from sealgate.server.memory import nonces_place, subjects
+from sealgate.venues.limit_rules import published
 
 
 class KeyMaker:
@@ -38,19 +43,36 @@ class KeyMaker:
         self._marks: dict[str, tuple[Stamps, Nonces]] = {}
         self._live_keys: dict[tuple[str, str], LiveKey] = {}  # by exchange and alias
         for backend in former:
+            self._schedulers[str(backend.config.base_url)] = backend.exchange.gates.scheduler
             for alias, live_key in backend.exchange.live_keys.items():
                 self._live_keys[backend.config.name, alias] = live_key
-                self._schedulers[subject(backend.config, alias)] = live_key.scheduler
                 self._marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
 
-    def make(self, config: ExchangeConfig, parts: ExchangeParts, key: SigningKey) -> LiveKey:
-        """Return a key in use. The venue says which keys its limit counts together.
+    def scheduler(self, config: ExchangeConfig, parts: ExchangeParts) -> RateScheduler:
+        """Return where all requests to the address of an exchange wait, for this gateway or for a cluster.
 
         Raises StartError if limits are to be shared and the packages for that are not installed.
         """
-        counted, place = subject(config, key.alias), nonces_place(config, key.alias)
-        if counted not in self._schedulers:
-            self._schedulers[counted] = _scheduler(config, parts, key.alias, self.system)
+        place, url = str(config.base_url), parts.redis
+        if place in self._schedulers:
+            return self._schedulers[place]
+        settings = pacing_of(config)
+        if url is None:
+            scheduler = RateScheduler(Pacer(settings, self.system.chance), self.system, config.name)
+        else:
+            if not machine.has_redis():
+                raise StartError(
+                    f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out"
+                )
+            from sealgate.cluster.redis_group import shared_scheduler  # noqa: PLC0415 - redis is an extra
+
+            scheduler = shared_scheduler(config.name, place, url, settings, self.system)
+        self._schedulers[place] = scheduler
+        return scheduler
+
+    def make(self, config: ExchangeConfig, scheduler: RateScheduler, key: SigningKey) -> LiveKey:
+        """Return a key in use."""
+        place = nonces_place(config, key.alias)
         if place not in self._marks:
             self._marks[place] = Stamps(), Nonces(config.venue.signing.nonce, self.system.unique, place)
         stamps, nonces = self._marks[place]
@@ -62,7 +84,8 @@ class KeyMaker:
         else:
             breaker = KeyBreaker(config.name, key.alias, self._stop, self.system)
         serial = place if config.venue.signing.nonces_rise else ""
-        return LiveKey(key, self._schedulers[counted], stamps, nonces, breaker, serial)
+        membership = Membership(config.pools, subjects(config, key.alias), is_open=False)
+        return LiveKey(key, scheduler, membership, stamps, nonces, breaker, serial)
 
 
 def build_exchange(
@@ -79,10 +102,16 @@ def build_exchange(
     is_same = old is not None and old.upstream.destination == destination
     upstream = old.upstream if old is not None and is_same else Upstream(destination)
     firewall = old.gates.firewall if old is not None and is_same else Firewall()
-    # 2. Limits belong to whom the exchange counts together.
-    live_keys = {alias: key_maker.make(config, parts, key) for alias, key in parts.keys.items()}
-    of_keys = frozenset(live_key.scheduler for live_key in live_keys.values())
-    gates = Gates(of_keys, _open_scheduler(config, live_keys, system, former), firewall)
+    # 2. Limits belong to the exchange, and to whom it counts together.
+    scheduler = key_maker.scheduler(config, parts)
+    live_keys = {alias: key_maker.make(config, scheduler, key) for alias, key in parts.keys.items()}
+    of_keys = {alias: live_key.membership for alias, live_key in live_keys.items()}
+    of_open = Membership(config.pools, subjects(config, None), is_open=True)
+    time_route = route_table(config).find("GET", config.clock.path or "/")
+    of_time = of_open.pools_of("GET", time_route)
+    for membership in (*of_keys.values(), of_open):
+        scheduler.know(membership.places)
+    gates = Gates(scheduler, of_keys, of_open, of_time, firewall)
     # 3. The clock belongs to what it asks. One that is taken over keeps its gates until the swap.
     needs, source, at = settings = _clock_settings(config, destination)
     if (
@@ -96,41 +125,15 @@ def build_exchange(
     return Exchange(upstream, clock, keeper, gates, live_keys)
 
 
-def _scheduler(config: ExchangeConfig, parts: ExchangeParts, alias: str, system: System) -> RateScheduler:
-    """Make a key's scheduler, for this gateway alone or for a cluster."""
-    settings, url = pacing_of(config), parts.redis
-    if url is None:
-        return RateScheduler(Pacer(settings, system.chance), system, config.name)
-    if not machine.has_redis():
-        raise StartError(f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out")
-    from sealgate.cluster.redis_group import shared_scheduler  # noqa: PLC0415 - redis is an extra
-
-    return shared_scheduler((config.name, alias), subject(config, alias), url, settings, system)
-
-
-def _open_scheduler(
-    config: ExchangeConfig, live_keys: Mapping[str, LiveKey], system: System, former: Backend | None
-) -> RateScheduler:
-    """Return the scheduler of requests without a key.
-
-    If the exchange counts by address, that is the limit of all. Else they have one of their own, if any: its
-    429s must not pause the orders.
-    """
-    scope = config.venue.limits.scope
-    if scope is Scope.ADDRESS and live_keys:
-        return next(iter(live_keys.values())).scheduler
-    if (
-        former is not None
-        and address_of(former.config) == address_of(config)
-        and former.config.venue.limits.scope is scope
-    ):
-        return former.exchange.gates.of_open
-    return RateScheduler(Pacer(pacing_of(config), system.chance), system, config.name)
-
-
 def pacing_of(config: ExchangeConfig) -> PacerSettings:
-    """Return the settings of a key's scheduler."""
-    return PacerSettings(config.limits.queue, config.limits.known, config.limits.headers)
+    """Return the settings of a scheduler."""
+    pools = {
+        rule.name: PoolSettings(
+            tuple(Quota(*published(one)) for one in rule.known), rule.counts == "requests"
+        )
+        for rule in config.pools
+    }
+    return PacerSettings(config.limits.queue, (), config.limits.headers, pools)
 
 
 def _clock_settings(

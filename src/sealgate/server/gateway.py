@@ -18,6 +18,7 @@ from sealgate.http.server import Service
 from sealgate.machine.nearest import nearest
 from sealgate.machine.process import Memory
 from sealgate.machine.system import System
+from sealgate.observe.pools import open_pools_of
 from sealgate.observe.status import ExchangeStatus, Status, halt_status, key_status, policy_status
 from sealgate.orders.halts import UNKNOWN, Origin, Scope
 from sealgate.request.bookkeeping import Bookkeeping
@@ -103,6 +104,7 @@ class Gateway:
 
     def _exchange_status(self, backend: Backend) -> ExchangeStatus:
         config, exchange = backend.config, backend.exchange
+        pacer = exchange.gates.scheduler.status()
         return ExchangeStatus(
             name=config.name,
             venue=config.venue.name,
@@ -111,10 +113,11 @@ class Gateway:
             not_ready=_not_ready(exchange),
             clock=exchange.clock.status(),
             keys=tuple(
-                key_status(alias, config.name, key.scheduler.status(), key.breaker.state, key.breaker.record)
+                key_status(alias, config.name, pacer, key.membership, key.breaker.state, key.breaker.record)
                 for alias, key in exchange.live_keys.items()
             ),
             policies=policy_status(config.name, backend.rules.guards),
+            open_pools=open_pools_of(pacer, exchange.gates.of_open, exchange.gates.of_keys.values()),
         )
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:

@@ -3,9 +3,11 @@
 That is orders, keyed replies, halts, learned limits, prices, and which nonces may be used up.
 """
 
+import hashlib
 from collections.abc import Mapping
 
 from sealgate.config import Config, ExchangeConfig
+from sealgate.limits.membership import Subjects
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.limits.snapshots import Snapshot
 from sealgate.machine.system import System
@@ -16,7 +18,6 @@ from sealgate.orders.journal.marks import Marks, places
 from sealgate.orders.policy import PolicyMemory
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.generation import Generation
-from sealgate.venues.venue import Scope
 
 _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 
@@ -48,39 +49,41 @@ def build_keeper(journal: Journal | None, generation: Generation, system: System
     if journal is None:
         return None
     keeper = LearnedKeeper(journal, generation.policies.prices, system)
-    followed = subjects(generation)
+    followed = schedulers(generation)
     restore(followed, keeper.recall(followed))
     keeper.follow(followed)
     keeper.recall_prices()
     return keeper
 
 
-def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Snapshot]) -> None:
-    """Let the schedulers of these subjects start from what was kept."""
-    for subject, snapshot in kept.items():
-        schedulers[subject].restore(snapshot)
+def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Mapping[str, Snapshot]]) -> None:
+    """Let the schedulers of these exchanges start from what was kept."""
+    for place, snapshots in kept.items():
+        schedulers[place].restore(snapshots)
 
 
-def subjects(generation: Generation) -> dict[str, RateScheduler]:
-    """Return where what is to be remembered is learned."""
-    found: dict[str, RateScheduler] = {}
-    for backend in generation.backends.values():
-        gates = backend.exchange.gates
-        for alias, live_key in backend.exchange.live_keys.items():
-            found[subject(backend.config, alias)] = live_key.scheduler
-        if gates.of_open not in gates.of_keys:
-            found[f"{address_of(backend.config)} without a key"] = gates.of_open
-    return found
+def schedulers(generation: Generation) -> dict[str, RateScheduler]:
+    """Return where what is to be remembered is learned, by the address of the exchange."""
+    return {
+        str(backend.config.base_url): backend.exchange.gates.scheduler
+        for backend in generation.backends.values()
+    }
 
 
-def subject(config: ExchangeConfig, alias: str) -> str:
-    """Return what a limit is remembered by: the exchange, and whom it counts together."""
-    scope, key = config.venue.limits.scope, config.keys[alias]
-    if scope is Scope.ADDRESS:
-        return address_of(config)
-    if scope is Scope.ACCOUNT and key.account is not None:
-        return f"{config.base_url} account {key.account}"
-    return f"{config.base_url} {key.api_key}"
+def subjects(config: ExchangeConfig, alias: str | None) -> Subjects:
+    """Return whom an exchange counts together: a key, its account and the address, or the address alone."""
+    address = address_of(config)
+    if alias is None:
+        return Subjects(address, address, address)
+    key = config.keys[alias]
+    own = subject_of(str(config.base_url), key.api_key)
+    account = own if key.account is None else f"{config.base_url} account {key.account}"
+    return Subjects(own, account, address)
+
+
+def subject_of(base_url: str, api_key: str) -> str:
+    """Return what the limits of a key are remembered by; of the key it has a digest, as it goes to Redis."""
+    return f"{base_url} key {hashlib.sha256(api_key.encode()).hexdigest()[:16]}"
 
 
 def address_of(config: ExchangeConfig) -> str:

@@ -36,7 +36,7 @@ from sealgate.request.pipeline import Pipeline
 from sealgate.request.router import Router
 from sealgate.request.rules import log_policies
 from sealgate.server.exchanges import pacing_of
-from sealgate.server.memory import restore, subjects
+from sealgate.server.memory import restore, schedulers
 from sealgate.server.opening import Listener, Listeners, exchange_addresses
 from sealgate.server.services import Services, build_generation, make_room
 from sealgate.venues.replies import Means
@@ -298,7 +298,7 @@ class Reloader:
     async def _recall(self, generation: Generation) -> None:
         """Start the limits of new keys from what the journal remembers."""
         if self._services.keeper is not None:
-            places = subjects(generation)
+            places = schedulers(generation)
             restore(places, await asyncio.to_thread(self._services.keeper.recall, places))
 
     async def _prove(self, new: Router, old: Router) -> list[str]:
@@ -346,14 +346,13 @@ class Reloader:
 
     def _swap(self, new: Router, old: Router) -> None:
         if self._services.keeper is not None:
-            self._services.keeper.follow(subjects(new.generation))
+            self._services.keeper.follow(schedulers(new.generation))
         self._handler.router = new
         log_policies(new.generation)
         for backend in new.generation.backends.values():
             exchange = backend.exchange
             exchange.clock_keeper.gates = exchange.gates
-            for scheduler in exchange.gates.schedulers:
-                scheduler.adopt(pacing_of(backend.config))
+            exchange.gates.scheduler.adopt(pacing_of(backend.config))
         self._server.make_room(make_room(new.generation))
         old.retire()
         self._services.background.follow(self._services.work(new))

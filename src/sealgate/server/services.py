@@ -91,9 +91,8 @@ class Services:
         for backend in generation.backends.values():
             exchange = backend.exchange
             work[exchange.clock_keeper] = exchange.clock_keeper.run
-            for live_key in exchange.live_keys.values():
-                if (sharing := live_key.scheduler.sharing) is not None:
-                    work[sharing] = sharing.run
+            if (sharing := exchange.gates.scheduler.sharing) is not None:
+                work[sharing] = sharing.run
             if backend.config.upstream.warm:
                 work[exchange.upstream] = exchange.upstream.keep_warm
         if self.keeper is not None:

@@ -176,6 +176,20 @@ def read_prices(shape: PriceShape, body: bytes) -> dict[str, str]:
     return {symbol: price for symbol, price in found if isinstance(symbol, str) and isinstance(price, str)}
 
 
+def read_parameter(pointer: str, query: str | None, body: bytes) -> str:
+    """Return the text at a pointer into a JSON body, or the parameter of that name; "" without one."""
+    path = steps(pointer)
+    try:
+        if body[:1] == b"{":
+            found = _find(json.loads(body, parse_int=str, parse_float=str), path)
+        else:
+            pairs = _parameters(query, body if _FORM.fullmatch(body) else b"")
+            found = next((value for name, value in pairs if name == path[0]), None)
+    except (ValueError, RecursionError, UnreadableError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
 def _picked(value: object, path: Path) -> object:
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None

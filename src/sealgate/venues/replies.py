@@ -175,14 +175,14 @@ class Verdict:
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_limited", self.means in {Means.LIMITED, Means.BANNED})
 
-    def shuts_out_address(self, *, is_open: bool) -> bool:
-        """Ask whether everything from this address is refused with the request.
+    def shuts_out(self, scope: Scope) -> Scope | None:
+        """Return of whom everything is refused with the request, None where it is only what its pools count.
 
-        A ban that a request without a key meets (`is_open`) can be for nothing else.
+        A ban that names neither a pool nor whom it is for is for all of that `scope`.
         """
-        if not self.is_limited:
-            return False
-        return self.wait.scope is Scope.ADDRESS or (is_open and self.means is Means.BANNED)
+        if self.wait.scope is not None:
+            return self.wait.scope
+        return scope if self.means is Means.BANNED and not self.wait.pool else None
 
 
 # By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.

@@ -13,8 +13,8 @@ from sealgate.orders.journal.learned import write_limits
 from sealgate.orders.journal.lock import Lock
 
 [LIMIT] = kept(20.0, 1.0, age_s=10.0)
-SUBJECTS = ("exchange key", "other key")
-LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}], "other key": []}
+EXCHANGES = ("exchange", "other")
+LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_one_that_is_closed_is_left_as_it_was(file: Path) -> None:
-    assert look_into(file, SUBJECTS, 105.0) == Insight(0, is_in_use=False, limits=LEARNED)
+    assert look_into(file, EXCHANGES, 105.0) == Insight(0, is_in_use=False, limits=LEARNED)
     assert list(file.parent.glob("journal.db*")) == [file]
 
 
@@ -36,13 +36,13 @@ def test_one_that_is_open_is_read_with_what_is_not_in_the_file_yet(file: Path) -
     with closing(connect(file)) as database:
         with database:
             database.execute("UPDATE learned SET subject = 'other key'")
-        found = look_into(file, SUBJECTS, 105.0)
+        found = look_into(file, EXCHANGES, 105.0)
     lock.release()
     assert found is not None
-    assert (found.is_in_use, [len(limits) for limits in found.limits.values()]) == (True, [0, 1])
+    assert (found.is_in_use, [len(limits) for limits in found.limits.values()]) == (True, [1])
 
 
 def test_an_empty_one_says_nothing(tmp_path: Path) -> None:
     file = tmp_path / "empty.db"
     sqlite3.connect(file).close()
-    assert look_into(file, SUBJECTS, 105.0) is None
+    assert look_into(file, EXCHANGES, 105.0) is None

@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 from rig.hand_host import EPOCH, HandHost
 from rig.journals import running_journal
 from rig.kept_limit import kept as kept_limit
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.journal import Journal, LearnedKeeper
@@ -23,7 +24,8 @@ from sealgate.orders.journal.learned import read_limits, write_limits
 from sealgate.orders.prices import Prices
 
 LEARNED = kept_limit(20.0, 1.0)
-SUBJECT = "https://api.example.com ak-1"
+EXCHANGE = "https://api.example.com"
+PLACE = f"{EXCHANGE} key 1 | all"
 DAMAGED = "what was learned is damaged, or of another version"
 
 
@@ -41,30 +43,50 @@ class Rounds(HandHost):
             raise asyncio.CancelledError
 
 
-def keeper_of(journal: Journal, host: HandHost, *subjects: str) -> LearnedKeeper:
+def place(exchange: str) -> str:
+    return f"{exchange} key 1 | all"
+
+
+def keeper_of(journal: Journal, host: HandHost, *exchanges: str) -> LearnedKeeper:
     keeper = LearnedKeeper(journal, {}, host)
-    keeper.follow(schedulers(host, *subjects))
+    keeper.follow(schedulers(host, *exchanges))
     return keeper
 
 
-def schedulers(host: HandHost, *subjects: str) -> Mapping[str, RateScheduler]:
-    made = {subject: RateScheduler(Pacer(PacerSettings(), lambda: 0.0), host) for subject in subjects}
-    for scheduler in made.values():
-        scheduler.restore(LEARNED)
+def schedulers(host: HandHost, *exchanges: str) -> Mapping[str, RateScheduler]:
+    made = {one: RateScheduler(Pacer(PacerSettings(), lambda: 0.0), host) for one in exchanges}
+    for exchange, scheduler in made.items():
+        scheduler.restore({place(exchange): LEARNED})
     return made
 
 
 def kept(file: Path) -> dict[str, Snapshot]:
     with closing(connect(file)) as database:
         subjects = [subject for (subject,) in database.execute("SELECT subject FROM learned")]
-        return {subject: read_limits(database, subject, EPOCH) for subject in subjects}
+        exchanges = {subject.partition(" ")[0] for subject in subjects}
+        return {one: read_limits(database, one, EPOCH)[0][place(one)] for one in exchanges}
 
 
 def test_what_was_learned_comes_back_older(database: sqlite3.Connection) -> None:
-    write_limits(database, {SUBJECT: LEARNED}, 1000.0)
-    assert read_limits(database, SUBJECT, 1060.0) == [{**LEARNED[0], "age": 240.0}]
-    assert read_limits(database, SUBJECT, 10.0) == LEARNED, "a wall clock set back makes nothing younger"
-    assert read_limits(database, "https://api.example.com ak-2", 1000.0) == []
+    write_limits(database, {PLACE: LEARNED}, 1000.0)
+    assert read_limits(database, EXCHANGE, 1060.0) == ({PLACE: [{**LEARNED[0], "age": 240.0}]}, {})
+    back = read_limits(database, EXCHANGE, 10.0)
+    assert back == ({PLACE: LEARNED}, {}), "a wall clock set back makes nothing younger"
+    assert read_limits(database, "https://api.example", 1000.0) == ({}, {}), "the name of another exchange"
+
+
+def test_pools_that_nothing_passes_any_more_are_forgotten_after_a_month(database: sqlite3.Connection) -> None:
+    write_limits(database, {PLACE: LEARNED}, 1000.0)
+    month_s = 31 * 86_400.0
+    assert read_limits(database, EXCHANGE, 1000.0 + month_s) == ({}, {})
+    write_limits(database, {f"{PLACE} | GET /orders": LEARNED}, 1000.0 + month_s)
+    assert database.execute("SELECT subject FROM learned").fetchall() == [(f"{PLACE} | GET /orders",)]
+
+
+def test_what_holds_no_more_leaves_no_row(database: sqlite3.Connection) -> None:
+    write_limits(database, {PLACE: LEARNED}, 1000.0)
+    write_limits(database, {PLACE: []}, 1060.0)
+    assert read_limits(database, EXCHANGE, 1060.0) == ({}, {})
 
 
 async def test_it_is_written_once_a_minute_as_it_is_then(file: Path) -> None:
@@ -89,7 +111,7 @@ async def test_what_is_followed_no_more_stays_as_it_was_last(file: Path) -> None
         await keeper.keep()
         assert set(kept(file)) == {"old", "new"}
         assert list(keeper.recall(["old", "new"])) == ["old"], "what is followed knows better"
-        assert keeper.recall(["other"]) == {"other": []}
+        assert keeper.recall(["other"]) == {"other": {}}
 
 
 def move_away(file: Path) -> None:
@@ -123,7 +145,7 @@ async def test_a_disk_that_is_full_keeps_what_was_written_before(file: Path) -> 
         await keeper.keep()
         with closing(sqlite3.connect(file)) as database, database:
             database.execute(
-                "CREATE TRIGGER full BEFORE INSERT ON learned WHEN NEW.subject = 'two'"
+                "CREATE TRIGGER full BEFORE INSERT ON learned WHEN NEW.subject LIKE 'two %'"
                 " BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
             )
         keeper.follow(schedulers(host, "one", "two"))
@@ -136,7 +158,7 @@ async def test_a_disk_that_is_full_keeps_what_was_written_before(file: Path) -> 
 def put(file: Path, subject: str, limits: str) -> None:
     """Write a row as no gateway does; `limits` is an SQL expression."""
     with closing(connect(file)) as database, database:
-        database.execute(f"INSERT INTO learned VALUES (?, {limits}, 1000.0)", (subject,))  # noqa: S608 - a test's
+        database.execute(f"INSERT INTO learned VALUES (?, {limits}, {EPOCH})", (subject,))  # noqa: S608 - a test's
 
 
 OLD = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}
@@ -156,17 +178,17 @@ BAD_ROWS = {
 @pytest.mark.parametrize("bad", BAD_ROWS.values(), ids=BAD_ROWS)
 async def test_a_bad_row_is_left_out_and_told(file: Path, bad: str) -> None:
     async with running_journal(file) as journal:
-        await journal.run(lambda database: write_limits(database, {SUBJECT: LEARNED}, 1000.0))
-        put(file, "bad", bad)
+        await journal.run(lambda database: write_limits(database, {PLACE: LEARNED}, EPOCH))
+        put(file, f"{EXCHANGE} bad", bad)
         with capture_logs() as logs:
-            found = LearnedKeeper(journal, {}, HandHost()).recall(["bad", SUBJECT])
-    assert list(found) == [SUBJECT]
+            found = LearnedKeeper(journal, {}, HandHost()).recall([EXCHANGE])
+    assert found == {EXCHANGE: {PLACE: LEARNED}}
     (told,) = logs
     assert (told["event"], told["log_level"], told["limits"]) == ("journal_not_read", "warning", 1)
     assert told["cause"] == DAMAGED
     assert told["fix"] == "nothing after an update, else check journal.file; the gateway learns them anew"
-    assert look_into(file, ["bad", SUBJECT, "new"], wall=1000.0) == Insight(
-        0, is_in_use=False, limits={SUBJECT: LEARNED, "new": []}, unread=("bad",)
+    assert look_into(file, [EXCHANGE, "new"], wall=EPOCH) == Insight(
+        0, is_in_use=False, limits={PLACE: LEARNED}, unread=(f"{EXCHANGE} bad",)
     )
 
 
@@ -174,7 +196,7 @@ async def test_many_bad_rows_are_one_line(file: Path) -> None:
     async with running_journal(file) as journal:
         subjects = [f"bad-{number}" for number in range(3)]
         for subject in subjects:
-            put(file, subject, "'limits'")
+            put(file, f"{EXCHANGE} {subject}", "'limits'")
         with capture_logs() as logs:
-            assert LearnedKeeper(journal, {}, HandHost()).recall(subjects) == {}
+            assert LearnedKeeper(journal, {}, HandHost()).recall([EXCHANGE]) == {EXCHANGE: {}}
     assert [(line["event"], line["limits"]) for line in logs] == [("journal_not_read", 3)]

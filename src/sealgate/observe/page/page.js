@@ -2,7 +2,7 @@
 import { clockChart, latencyChart, limitChart } from "./charts.js";
 import { chosen, glance, title } from "./exchanges.js";
 import { doubts, notices, wrong } from "./lists.js";
-import { el, keyHead, keySide, tile } from "./parts.js";
+import { el, keyHead, keyPools, keySide, tile } from "./parts.js";
 import { inspect } from "./requests.js";
 import { listen } from "./stream.js";
 
@@ -23,9 +23,9 @@ const clock = clockChart(byId("clock"));
 function card({ exchange, alias }) {
   const id = `${exchange} ${alias}`;
   if (cards.has(id)) return cards.get(id);
-  const parts = { head: el("h2"), legend: el("div", "legend"), chart: el("div", "chart"), over: el("div", "over"), side: el("div", "side") };
+  const parts = { head: el("h2"), legend: el("div", "legend"), chart: el("div", "chart"), over: el("div", "over"), side: el("div", "side"), pools: el("div", "pools") };
   const left = el("div", "", parts.legend, parts.chart);
-  const box = el("section", "card key", parts.head, left, parts.side);
+  const box = el("section", "card key", parts.head, left, parts.side, parts.pools);
   byId("keys").append(box);
   cards.set(id, { ...parts, box, show: limitChart(parts.chart, alias) });
   parts.chart.append(parts.over);
@@ -33,8 +33,8 @@ function card({ exchange, alias }) {
 }
 
 /** What the lines are: without a known limit there is nothing to be used of it, but what is sent can be seen. */
-const legend = (isLimited) => [
-  ...(isLimited ? [el("i", "line used"), "used ", el("i", "line limit"), "limit "] : [el("i", "line used"), "sent per second "]),
+const legend = (isLimited, hasPools) => [
+  ...(isLimited ? [el("i", "line used"), hasPools ? "used of the fullest pool, in % " : "used ", el("i", "line limit"), "limit "] : [el("i", "line used"), "sent per second "]),
   ...[el("i", "box pause"), "paused ", el("span", "mark", "▼ "), "429"],
 ];
 
@@ -65,17 +65,21 @@ function drawExchange(now, one, allPoints) {
   const points = allPoints.map((point) => ({ ...NOTHING, t: point.t, ...point.exchanges[one.name] }));
   for (const { box } of cards.values()) box.hidden = true;
   now.keys.forEach((key, at) => key.exchange === one.name && drawKey(key, now.words.keys[at], points));
+  const { open_pools: openPools, open_name: name } = now.words.exchanges[now.exchanges.indexOf(one)];
+  byId("open").hidden = !openPools.length;
+  byId("open").replaceChildren(el("h2", "", name), ...keyPools({ pools: openPools }));
   latency(points);
   clock(points);
 }
 
 function drawKey(key, words, points) {
-  const { box, head, legend: lines, over, side, show } = card(key);
+  const { box, head, legend: lines, over, side, pools, show } = card(key);
   box.hidden = false;
   const isLimited = key.limits.length > 0;
   head.replaceChildren(...keyHead(key.alias, words));
   side.replaceChildren(...keySide(key));
-  lines.replaceChildren(...legend(isLimited));
+  pools.replaceChildren(...keyPools(words));
+  lines.replaceChildren(...legend(isLimited, key.has_pools));
   over.textContent = isLimited || points.some((point) => point.keys[key.alias]?.[3]) ? "" : IDLE;
   show(points, isLimited);
 }

@@ -39,6 +39,17 @@ export function keyHead(alias, { state, about }) {
   return [el("span", "", `Key ${alias}`), state ? el("span", "chip warn", state) : "", el("span", "dim", about)];
 }
 
+/** Each pool of a key: name and state, how full its fullest limit is, what is known of it; and what is not shown. */
+export function keyPools({ pools, more }) {
+  if (!pools.length) return [];
+  return [el("ul", "", ...pools.map(pool)), ...(more ? [el("p", "empty", more)] : [])];
+}
+
+function pool({ name, state, mood, ratio, text, about }) {
+  const head = el("span", "name", el("b", "", name), state ? el("span", `chip ${mood}`, state) : "");
+  return el("li", "", head, used(ratio, text, mood), el("span", "dim", about));
+}
+
 export function keySide(key) {
   const lanes = ["cancel", "order", "read"].map((lane) => el("li", "", el("b", "", number(key.waiting[lane])), `${lane}s wait`));
   return [el("ul", "lanes", ...lanes), key.bots.length ? bots(key.bots) : el("p", "empty", "No bot has used this key in the last ten seconds.")];

@@ -8,16 +8,16 @@ from pathlib import Path
 from sealgate.limits.snapshots import Snapshot
 from sealgate.orders.journal import orders
 from sealgate.orders.journal.file import as_journal_error, check_sound, connect_to_look, is_empty
-from sealgate.orders.journal.learned import read_all_limits
+from sealgate.orders.journal.learned import read_limits
 from sealgate.orders.journal.lock import user_of
 from sealgate.orders.journal.nonces import read_marks
 
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """What a journal holds; `limits` by subject, aged to the moment of the look.
+    """What a journal holds; `limits` by the places of pools, aged to the moment of the look.
 
-    The limits of the `unread` are there, but damaged. `nonces` are the marks of nonces.py, by place.
+    The limits at the `unread` places are there, but damaged. `nonces` are the marks of nonces.py, by place.
     """
 
     in_doubt: int
@@ -27,10 +27,10 @@ class Insight:
     nonces: Mapping[str, int] = field(default_factory=dict)
 
 
-def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | None:
+def look_into(file: Path, exchanges: Iterable[str], wall: float) -> Insight | None:
     """Read a journal that exists, None where it is empty; `wall` is epoch seconds. Raises JournalError.
 
-    `subjects` are those whose limits are wanted.
+    `exchanges` are the addresses of those whose limits are wanted.
     """
     with as_journal_error(file), closing(connect_to_look(file)) as database:
         if is_empty(database):
@@ -38,5 +38,10 @@ def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | Non
         check_sound(database, file, "quick_check")
         is_in_use = user_of(file) is not None
         doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
-        limits, damaged = read_all_limits(database, subjects, wall)
+        limits: dict[str, Snapshot] = {}
+        damaged: dict[str, str] = {}
+        for exchange in exchanges:
+            kept, unread = read_limits(database, exchange, wall)
+            limits.update(kept)
+            damaged.update(unread)
         return Insight(len(doubts), is_in_use, limits, tuple(damaged), read_marks(database))

@@ -21,36 +21,32 @@ from sealgate.orders.prices import Prices
 UNREAD_FIX = "nothing after an update, else check journal.file; the gateway learns them anew"
 
 _INTERVAL_S = 60.0
+_KEPT_S = 30 * 86_400.0  # how long a pool is remembered that nothing passes any more
+_MOST_KEPT = 1000  # pools of one exchange
 
 log = structlog.get_logger("sealgate.journal")
 
 Price = tuple[str, str, str, float]  # exchange, symbol, price, epoch seconds
 
 
-def read_limits(database: sqlite3.Connection, subject: str, wall: float) -> Snapshot:
-    """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds.
-
-    `subject` names what the limit belongs to: the exchange and, mostly, the API key. Raises sqlite3.DataError
-    where the row is nothing that `write_limits` writes.
-    """
-    # As bytes: whether they are text is found out with all else that may be wrong with them.
-    statement = "SELECT CAST(limits AS BLOB), at FROM learned WHERE subject = ?"
-    row = database.execute(statement, (subject,)).fetchone()
-    if row is None:
-        return []
+def _read_row(limits: bytes, age_s: float) -> Snapshot:
+    """Return what was learned of a pool, so much older. Raises sqlite3.DataError where it is damaged."""
     try:
-        kept = json.loads(row[0])
+        kept = json.loads(limits)
         if isinstance(kept, list) and all(isinstance(one, dict) for one in kept):
-            return [aged(one, max(0.0, wall - row[1])) for one in kept]
+            return [aged(one, age_s) for one in kept]
     except (ValueError, RecursionError, OverflowError):  # no JSON, too deep for it, too large for a float
         pass
     raise sqlite3.DataError("what was learned is damaged, or of another version")
 
 
 def write_limits(database: sqlite3.Connection, learned: Mapping[str, Snapshot], wall: float) -> None:
-    """Write what was learned, by subject; other subjects stay. Raises sqlite3.Error."""
-    rows = [(subject, json.dumps(limits), wall) for subject, limits in learned.items()]
+    """Write what was learned, by place; others stay for a month. Raises sqlite3.Error."""
+    rows = [(place, json.dumps(limits), wall) for place, limits in learned.items() if limits]
+    forgotten = [(place,) for place, limits in learned.items() if not limits]
     with database:
+        database.execute("DELETE FROM learned WHERE at <= ?", (wall - _KEPT_S,))
+        database.executemany("DELETE FROM learned WHERE subject = ?", forgotten)
         database.executemany("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", rows)
 
 
@@ -60,17 +56,27 @@ def _write_prices(database: sqlite3.Connection, prices: Iterable[Price]) -> None
         database.executemany("INSERT INTO prices VALUES (?, ?, ?, ?)", prices)
 
 
-def read_all_limits(
-    database: sqlite3.Connection, subjects: Iterable[str], wall: float
+def read_limits(
+    database: sqlite3.Connection, exchange: str, wall: float
 ) -> tuple[dict[str, Snapshot], dict[str, str]]:
-    """Return the limits of those that can be read, and the cause for each that is damaged, by subject."""
+    """Return the limits of an exchange's pools, aged by the time since, and the cause for each damaged one.
+
+    Both are by place, which begins with the exchange's address. `wall` is epoch seconds. What nobody wrote
+    for a month is left out.
+    """
     kept: dict[str, Snapshot] = {}
     damaged: dict[str, str] = {}
-    for subject in subjects:
+    # As bytes: whether they are text is found out with all else that may be wrong with them.
+    statement = (
+        "SELECT subject, CAST(limits AS BLOB), at FROM learned"
+        " WHERE substr(subject, 1, ?) = ? AND at > ? ORDER BY at DESC LIMIT ?"
+    )
+    begin = f"{exchange} "
+    for place, limits, at in database.execute(statement, (len(begin), begin, wall - _KEPT_S, _MOST_KEPT)):
         try:
-            kept[subject] = read_limits(database, subject, wall)
+            kept[place] = _read_row(limits, max(0.0, wall - at))
         except sqlite3.DataError as error:
-            damaged[subject] = str(error)
+            damaged[place] = str(error)
     return kept, damaged
 
 
@@ -84,31 +90,38 @@ class LearnedKeeper:
         self._journal = journal
         self._prices = prices
         self._system = system
-        self._subjects: Mapping[str, RateScheduler] = {}
+        self._schedulers: Mapping[str, RateScheduler] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
-    def follow(self, subjects: Mapping[str, RateScheduler]) -> None:
-        """Keep the limits of these from now on."""
-        self._subjects = subjects
-        for scheduler in subjects.values():
+    def follow(self, schedulers: Mapping[str, RateScheduler]) -> None:
+        """Keep what these learn from now on; they are by the address of their exchange."""
+        self._schedulers = schedulers
+        for scheduler in schedulers.values():
             scheduler.on_pause = self._keep_soon
 
-    def recall(self, subjects: Iterable[str]) -> dict[str, Snapshot]:
-        """Return the kept limits of those that are not followed yet; blocks.
+    def recall(self, exchanges: Iterable[str]) -> dict[str, dict[str, Snapshot]]:
+        """Return what was kept of the exchanges that are not followed yet; blocks.
 
         They start from it, before their first request. What cannot be read is logged.
         """
-        wanted = [subject for subject in subjects if subject not in self._subjects]
         wall = self._system.wall()
-        kept: dict[str, Snapshot] = {}
-        try:
-            kept, damaged = self._journal.run_now(partial(read_all_limits, subjects=wanted, wall=wall))
-            causes = set(damaged.values())
-        except JournalError as error:
-            causes = {error.cause}
+        kept: dict[str, dict[str, Snapshot]] = {}
+        unread = 0
+        causes: set[str] = set()
+        for exchange in exchanges:
+            if exchange in self._schedulers:
+                continue
+            try:
+                kept[exchange], damaged = self._journal.run_now(
+                    partial(read_limits, exchange=exchange, wall=wall)
+                )
+            except JournalError as error:
+                damaged = {exchange: error.cause}
+            causes.update(damaged.values())
+            unread += len(damaged)
         if causes:
             cause = ", ".join(sorted(causes))
-            log.warning("journal_not_read", cause=cause, limits=len(wanted) - len(kept), fix=UNREAD_FIX)
+            log.warning("journal_not_read", cause=cause, limits=unread, fix=UNREAD_FIX)
         return kept
 
     def recall_prices(self) -> None:
@@ -141,7 +154,9 @@ class LearnedKeeper:
     async def keep(self) -> None:
         """Write now; a disk that refuses is logged."""
         now, wall = self._system.now(), self._system.wall()
-        limits = {subject: scheduler.snapshot() for subject, scheduler in self._subjects.items()}
+        limits: dict[str, Snapshot] = {}
+        for scheduler in self._schedulers.values():
+            limits.update(scheduler.snapshot())
         prices = [
             (exchange, symbol, text, wall - age_s)
             for exchange, known in self._prices.items()

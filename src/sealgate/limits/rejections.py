@@ -1,0 +1,45 @@
+"""Why a claim is not sent, in words: that it cannot wait so long, and which pool it would wait for."""
+
+import math
+
+from sealgate.limits.claims import LONGEST_DEADLINE_MS, ONLY, Claim, Rejection
+from sealgate.limits.pool import SHUT_OUT, Pool
+
+
+def paused(claim: Claim, pool: Pool, pause_s: float) -> Rejection:
+    """Reject a claim that cannot wait for the end of a pause; say who chose its length."""
+    gate, words = pool.gate, pool.refusal.words
+    which = "this key" if pool.name in (*ONLY, SHUT_OUT) else f"the pool {pool.name}"
+    if gate.is_stated and pool.refusal.is_documented:
+        what = f"{which[0].upper()}{which[1:]} is paused, as the exchange documents it,"
+    elif gate.is_stated:
+        what = f"The exchange paused {which}"
+    elif not gate.in_a_row:
+        what = f"{which[0].upper()}{which[1:]} is paused"
+    else:
+        times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
+        what = f"The exchange refused {which}{times}; the gateway pauses it"
+    detail = f"{what} for longer than this request may wait."
+    detail += f' The exchange says: "{words}".' if words else ""
+    return Rejection(claim, "rate_limited", detail, pause_s)
+
+
+def too_long(claim: Claim, pool: Pool, wait_s: float, slot_s: float) -> Rejection:
+    """Reject a claim whose turn comes too late; say which deadline would do."""
+    enough_ms = math.ceil((wait_s + slot_s) * 10) * 100
+    limit = "The limit of this key" if pool.name in ONLY else f"The pool {pool.name}"
+    detail = f"{limit} has no room before this deadline"
+    detail += f"; X-Gateway-Deadline-Ms: {enough_ms} would do." if enough_ms <= LONGEST_DEADLINE_MS else "."
+    return Rejection(claim, "deadline_exceeded", detail, wait_s)
+
+
+def spent(claim: Claim, pool: Pool, spent_s: float) -> Rejection:
+    """Reject a claim that cannot wait until the exchange's count begins anew."""
+    limit = "its limit" if pool.name in ONLY else f"the pool {pool.name}"
+    detail = f"The exchange says that {limit} is used up for longer than this request may wait."
+    return Rejection(claim, "rate_limited", detail, spent_s)
+
+
+def late(claim: Claim) -> Rejection:
+    """Reject a claim that has waited until its deadline."""
+    return Rejection(claim, "deadline_exceeded", "The deadline of this request passed before its turn came.")
