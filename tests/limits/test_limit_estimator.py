@@ -219,7 +219,7 @@ def test_a_bucket_is_known_by_what_it_refills_and_not_by_its_burst() -> None:
 @pytest.mark.parametrize("limiter", [bucket(20.0, 7), bucket(20.0, 20), log_of(20, 1.0), fixed(20, 1.0)])
 def test_waits_in_whole_seconds_hide_neither_a_bucket_nor_a_short_window(limiter: Wait) -> None:
     bots = Bots(limiter, resolution_s=1.0)
-    assert bots.share(20.0, 20.0, 95.0) > 0.93
+    assert bots.share(20.0, 20.0, 95.0) > 0.91
     assert 1000 * bots.refused < 8 * bots.accepted
 
 

@@ -498,7 +498,7 @@ class LimitEstimator:
                     one.scale *= up
             limit.tried, limit.last_turn = None, now
             # What is published instead of it is no more than what holds.
-            if limit.refutes is not None and limit.low * limit.refutes.window_s >= limit.refutes.n:
+            if limit.refutes and limit.low * NEAR * limit.refutes.window_s >= limit.refutes.n:
                 limit.n, limit.window = limit.refutes.n, limit.refutes.window_s
                 limit.high = limit.low = limit.most = limit.n / limit.window
                 limit.weights, limit.is_bucket, limit.refutes = ALL, False, None

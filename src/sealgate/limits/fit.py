@@ -16,7 +16,7 @@ from sealgate.limits.sent_log import SentLog
 COSTS = (2.0, 3.0, 4.0, 5.0)  # what an order may cost where a read costs 1
 SURE = 2.0  # nats: no event says more; it is also the price of one more parameter
 KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
-ROUND_BONUS = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
+ROUND_BONUS = SURE  # nats: a number and a window that people write are that much likelier than any others
 FOLLOWED = 1000  # requests that are gone through to tell how full a bucket was, as a fit has to be quick
 SEEN_LONGER = 2  # a request is in flight here up to so many times as long as it is at work there
 
@@ -309,8 +309,12 @@ class Fit:
         score, n = -math.inf, 0.0
         edges = 1 if len(levels) < FEW else 2  # of few, the least that may be meant
         most_score = SURE * len(levels)
+        looked_at = math.inf
         for full in sorted({edge for level in levels for edge in level[:edges] if edge > 0}, reverse=True):
             sigma = min(coarse, full / 4) + full * blur  # one is no more than nothing
+            if full > looked_at - sigma / 2:  # as good as the one before
+                continue
+            looked_at = full
             against = self._over(cycles, full, window, sigma)
             if most_score - against > score + 0.1:
                 agreed = _agreement(levels, cycles, full, sigma) - against

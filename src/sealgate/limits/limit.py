@@ -196,7 +196,9 @@ class Limit:
             return 1.2 * self.window + 4 / self.low
         # At a step above its rate a bucket is not empty at once; a window is full after its length.
         full_s = 4.0 + min(self.window, 4.0) if self.is_bucket else 1.2 * self.window
-        return self.tried_within_s(full_s) + 2 / (self.low * (step - 1))
+        # What the window still has room for has to be filled first.
+        slack = 2 + max(self.n - self.low * self.window, 0.0)
+        return self.tried_within_s(full_s) + slack / (self.low * (step - 1))
 
     def step_up(self, now: float) -> None:
         """Begin to try the next rate."""
@@ -212,7 +214,9 @@ class Limit:
             if self.window > 2 * SHORT_S and not self.is_bucket and not self.is_smooth:
                 step = min(step, 1 + max(SHORT_S, 3 / self.low, self.window / 10) / self.window)
         else:
-            step = min(max(self.step, 1 + (2 if self.window > SHORT_S else 1) / self.n), MOST_STEP)
+            # One request more in two seconds, or two in a longer window.
+            more = 2 / self.n if self.window > SHORT_S else 1 / (self.low * SHORT_S)
+            step = min(max(self.step, 1 + more), MOST_STEP)
         return min(self.low * step, self.most)
 
     def rise(self, low: float) -> float:
