@@ -28,6 +28,7 @@ class Heard:
     """In place of a permit: it keeps what it was told."""
 
     paused_until = 0.0
+    pools: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.replies: list[LimitReply] = []
@@ -51,9 +52,9 @@ class Lesson:
 
 
 @contextlib.asynccontextmanager
-async def lesson() -> AsyncIterator[Lesson]:
+async def lesson(**tables: Any) -> AsyncIterator[Lesson]:
     host = HandHost()
-    async with backend_of(make_config("http://127.0.0.1:9"), host) as backend:
+    async with backend_of(make_config("http://127.0.0.1:9", **tables), host) as backend:
         backend.exchange.clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
         backend.exchange.clock.trouble = None
         backend.exchange.clock.due.clear()
@@ -85,6 +86,20 @@ async def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
     async with lesson() as one:
         one.learn(READ, cut, sent())
         assert one.permit.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
+
+
+async def test_a_header_that_several_pools_have_is_read_for_those_of_the_request() -> None:
+    left = (b"X-Gate-RateLimit-Requests-Remain", b"7")
+    async with lesson(venue="gate") as one:
+        for places in (("a | spot-orders | A_B",), ("a | spot-orders | C_D",), ("a | spot-cancels",)):
+            one.permit.pools = places
+            one.learn(ORDER, answer(200, b"", left), sent())
+        quotas = [quota for reply in one.permit.replies for quota in reply.quotas]
+        assert [(quota.pool, quota.left) for quota in quotas] == [
+            ("spot-orders", 7.0),
+            ("spot-orders", 7.0),
+            ("spot-cancels", 7.0),
+        ]
 
 
 async def test_after_a_failure_of_the_exchange_the_clock_finds_out_whether_it_is_away() -> None:

@@ -103,6 +103,11 @@ class Permit:
         self._is_answered = False
         self._is_used = False
 
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The places of the pools that it passes, see `Claim`."""
+        return self._claim.pools
+
     def share(self) -> Shared:
         """Return the attempt that others may share from now on."""
         if self.shared is None:

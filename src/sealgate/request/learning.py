@@ -9,6 +9,7 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
 from sealgate.limits.claims import LimitReply
 from sealgate.limits.limit_reply import counted, limit_reply
+from sealgate.limits.pool import name_in
 from sealgate.limits.scheduler import Permit
 from sealgate.orders.outcome import UpstreamError
 from sealgate.orders.resends import TIMESTAMP
@@ -16,6 +17,7 @@ from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
 from sealgate.request.generation import Backend
 from sealgate.request.standing import route_name
+from sealgate.venues.limit_rules import Counter
 from sealgate.venues.replies import LIMITED, NO_REPLY, Means, Scope, Verdict
 from sealgate.venues.routes import Auth
 from sealgate.venues.server_time import stated_time
@@ -38,6 +40,8 @@ class Learner:
         self._clock = backend.exchange.clock
         self._scope = backend.config.venue.limits.scope
         self._counters = backend.config.limit_rules.counters
+        # Those of each set of pools: a reply speaks of the pools that its request passed.
+        self._counters_of: dict[tuple[str, ...], tuple[Counter, ...]] = {}
 
     def learn(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float
@@ -62,7 +66,8 @@ class Learner:
     ) -> None:
         """Let the pacer and the clock learn, and note an error."""
         verdict, clock = answer.verdict, self._clock
-        counts = counted(self._counters, answer.head.passed, clock.server_now()) if self._counters else ()
+        counters = self._counters_of_pools(permit.pools) if self._counters else ()
+        counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
         taught = clock.taught_by(verdict, answer.head, counts)
         if verdict.is_limited:
             taught = self._with_shut_out(taught, ticket, verdict)
@@ -81,6 +86,13 @@ class Learner:
         if verdict.means is _TIMESTAMP:
             server = stated_time(verdict.found.get("server_time", ""))
             clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
+
+    def _counters_of_pools(self, places: tuple[str, ...]) -> tuple[Counter, ...]:
+        names = tuple(map(name_in, places))
+        if (found := self._counters_of.get(names)) is None:
+            found = tuple(counter for counter in self._counters if counter.pool in names)
+            self._counters_of[names] = found
+        return found
 
     def _learn_of_firewall(self, ticket: Ticket, answer: Answer, context: RequestContext, now: float) -> None:
         """Note whether the request passed the firewall.
