@@ -130,6 +130,13 @@ def test_a_part_stops_nothing_else() -> None:
     )
 
 
+def test_a_pool_of_some_paths_is_told_with_which_requests_pass_it() -> None:
+    some = pool(pool="orders", passes="requests to 9 paths", pause_s=7.0)
+    assert closed_in_words([some]) == (
+        "orders (requests to 9 paths): closed for 7 s; everything else goes on"
+    )
+
+
 def lanes(name: str, *of: str) -> KeyPool:
     return pool(pool=name, lanes=of, pause_s=1.0)
 

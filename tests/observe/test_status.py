@@ -196,7 +196,7 @@ def test_a_closed_pool_is_noted_and_is_not_a_pause() -> None:
     assert list(notes(status)) == ["the key main, orders: closed for 7 s; cancels and reads go on"]
     public = pool(pool="public", passes="requests without a key", pause_s=1.0)
     status = replace(STATUS, exchanges=(replace(SPOT, open_pools=(public,)),))
-    assert list(notes(status)) == ["requests without a key, public: closed for 1 s; everything else goes on"]
+    assert list(notes(status)) == ["requests without a key, public: closed for 1 s"]
 
 
 def test_what_people_must_know_of_a_gateway_that_serves() -> None:

@@ -166,10 +166,16 @@ def closed_in_words(pools: Sequence[KeyPool]) -> str:
     closed = [pool for pool in pools if pool.state is not PoolState.OPEN]
     if not closed:
         return ""
-    told = [f"{pool.label}: {state_in_words(pool)}" for pool in closed[:_MOST_CLOSED]]
+    told = [f"{_whose(pool)}: {state_in_words(pool)}" for pool in closed[:_MOST_CLOSED]]
     if len(closed) > _MOST_CLOSED:
         told.append(f"{len(closed) - _MOST_CLOSED} more pools closed")
     return "; ".join((*told, *_what_goes_on(closed)))
+
+
+def _whose(pool: KeyPool) -> str:
+    """Return a pool's name; with which requests pass it, unless lanes or its part say so."""
+    is_said = pool.lanes or pool.of or pool.is_whole or not pool.passes
+    return pool.label if is_said else f"{pool.label} ({pool.passes})"
 
 
 def state_in_words(pool: KeyPool) -> str:

@@ -11,7 +11,7 @@ from sealgate.keys.key_records import KeyRecord
 from sealgate.limits.membership import Membership
 from sealgate.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.machine.findings import span
-from sealgate.observe.pools import KeyPool, PoolState, closed_in_words, pools_of, shut_out_s
+from sealgate.observe.pools import KeyPool, PoolState, closed_in_words, pools_of, shut_out_s, state_in_words
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halts
 from sealgate.orders.policy import Guard, words
@@ -281,8 +281,9 @@ def notes(status: Status) -> Iterator[str]:
                 yield f"{status.prefix(one)}the key {key.alias}: {key.trouble}"
             if key.has_pools and (closed := closed_in_words(key.pools)):
                 yield f"{status.prefix(one)}the key {key.alias}, {closed}"
-        if closed := closed_in_words(one.open_pools):
-            yield f"{status.prefix(one)}requests without a key, {closed}"
+        for pool in one.open_pools:
+            if closed := state_in_words(pool):
+                yield f"{status.prefix(one)}requests without a key, {pool.label}: {closed}"
 
 
 class State(StrEnum):
