@@ -214,7 +214,7 @@ def test_who_cannot_outlast_a_pause_is_told_of_which_pool() -> None:
     rejection = desk.pacer.enter(desk.claim(OF_ORDER, Lane.ORDER, give_up_at=30.0), 1.0)
     assert rejection is not None
     assert rejection.slug == "rate_limited"
-    assert rejection.detail == "The exchange paused the pool orders for longer than this request may wait."
+    assert rejection.detail == "The exchange closed the pool orders for longer than this request may wait."
 
 
 def test_each_key_has_a_queue_of_its_own() -> None:
