@@ -43,6 +43,7 @@ quotas = st.builds(
     st.none() | numbers,
     names | st.sampled_from(["", "\xa0"]),  # as the exchange writes it
     st.just("") | names,
+    st.booleans(),
 )
 replies = st.builds(
     LimitReply,
@@ -51,7 +52,7 @@ replies = st.builds(
     st.sampled_from([0.0, 1.0]),
     st.lists(quotas, max_size=2).map(tuple),
     is_documented=st.booleans(),
-    pool=st.just("") | names,
+    pools=st.lists(names, max_size=2).map(tuple),
     shuts_out=st.just("") | names,
 )
 claims = st.builds(
@@ -108,7 +109,7 @@ def with_reply(*columns: object) -> dict[str, object]:
 
 
 def with_quota(*columns: object) -> dict[str, object]:
-    return with_reply("accepted", None, 1.0, False, "", "", [[*columns]])
+    return with_reply("accepted", None, 1.0, False, [], "", [[*columns]])
 
 
 STRANGE_NOTES: dict[str, object] = {
@@ -133,13 +134,13 @@ STRANGE_NOTES: dict[str, object] = {
     "too many subjects": with_claim(9, ["1", "2", "3", "4"]),
     "too short": {"waits": [CLAIM[:5]]},
     "no reply": {"completed": [["1", None, 0.5, 0.1]]},
-    "a fate of another version": with_reply("late", None, 1.0, False, "", "", []),
-    "a resolution below 0": with_reply("accepted", None, -1.0, False, "", "", []),
-    "a quota of nothing": with_quota(0, 1.0, None, None, "", ""),
-    "a quota in no time": with_quota(1, 0, None, None, "", ""),
+    "a fate of another version": with_reply("late", None, 1.0, False, [], "", []),
+    "a resolution below 0": with_reply("accepted", None, -1.0, False, [], "", []),
+    "a quota of nothing": with_quota(0, 1.0, None, None, "", "", False),
+    "a quota in no time": with_quota(1, 0, None, None, "", "", False),
     "names that are none": {"gone": [1]},
-    "a refusing pool without end": with_reply("limited", None, 1.0, False, "x" * 2000, "", []),
-    "a subject that is none": with_reply("banned", None, 1.0, False, "", None, []),
+    "a refusing pool without end": with_reply("limited", None, 1.0, False, ["x" * 2000], "", []),
+    "a subject that is none": with_reply("banned", None, 1.0, False, [], None, []),
     "a wish that is none": {"wants": [[["all"], [], 0.5]]},
     "a wish for nothing": {"wants": [[[], [], 1]]},
     "what was sent where is not said": {"spent": {"": [[1.0, 1.0]]}},
@@ -201,7 +202,7 @@ def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
 
 
 def test_nothing_ended_in_the_future() -> None:
-    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, "", "", []], -1e9, -1e9]]}}
+    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, [], "", []], -1e9, -1e9]]}}
     note = read_message(json.dumps(plain), 100.0).note
     assert note is not None
     assert [(one.sent_at, one.at) for one in note.completed] == [(100.0, 100.0)]

@@ -125,17 +125,17 @@ def test_the_budget_of_the_address_is_one_and_that_of_each_key_its_own(room: Roo
     assert led_by(room.members["a"]).pacer.pools.by_place[WEIGHT].sent_cost(100.9) == 10.0
 
 
-LIMITED = LimitReply(Fate.LIMITED, 3.0, 0.0, pool="orders")
+LIMITED = LimitReply(Fate.LIMITED, 3.0, 0.0, pools=("orders",))
 REFUSALS: dict[str, tuple[LimitReply, set[str], str]] = {
     "it names the pool of the key": (LIMITED, {"a | orders"}, "ar0 b0 br0"),
     "it names the pool of the address": (
-        LimitReply(Fate.LIMITED, 3.0, 0.0, pool="weight"),
+        LimitReply(Fate.LIMITED, 3.0, 0.0, pools=("weight",)),
         {WEIGHT},
         "",
     ),
     "it names none": (LimitReply(Fate.LIMITED, 3.0, 0.0), {"a | orders", WEIGHT}, ""),
     "all of the key is shut out": (
-        LimitReply(Fate.BANNED, 3.0, 0.0, pool="orders", shuts_out="a"),
+        LimitReply(Fate.BANNED, 3.0, 0.0, pools=("orders",), shuts_out="a"),
         {"a | orders", "a | (shut out)"},
         "b0 br0",
     ),
@@ -145,7 +145,7 @@ REFUSALS: dict[str, tuple[LimitReply, set[str], str]] = {
         "b0 br0",
     ),
     "all of the address is shut out": (
-        LimitReply(Fate.BANNED, 3.0, 0.0, pool="orders", shuts_out="address"),
+        LimitReply(Fate.BANNED, 3.0, 0.0, pools=("orders",), shuts_out="address"),
         {"a | orders", "address | (shut out)"},
         "",
     ),
@@ -163,7 +163,10 @@ def test_a_refusal_closes_what_it_names_at_both_and_nothing_else(
     assert room.went(101.0) == [f"{refused}0"]
     shuts_out = refused if reply.shuts_out == "a" else reply.shuts_out
     room.answer(
-        101.1, f"{refused}0", refused, LimitReply(reply.fate, 3.0, 0.0, pool=reply.pool, shuts_out=shuts_out)
+        101.1,
+        f"{refused}0",
+        refused,
+        LimitReply(reply.fate, 3.0, 0.0, pools=reply.pools, shuts_out=shuts_out),
     )
     room.went(101.1)
     of_refused = {place.replace("a |", f"{refused} |") for place in paused}
@@ -180,7 +183,7 @@ def test_a_refusal_closes_what_it_names_at_both_and_nothing_else(
 def test_after_a_pause_of_the_address_one_scout_goes_for_both(room: Room) -> None:
     room.ask(101.0, "b", 1)
     room.went(101.0)
-    room.answer(101.1, "b0", "b", LimitReply(Fate.LIMITED, 1.0, 0.0, pool="weight"))
+    room.answer(101.1, "b0", "b", LimitReply(Fate.LIMITED, 1.0, 0.0, pools=("weight",)))
     room.went(101.1)
     for key in "ab":
         room.ask(101.2, key, 1)

@@ -183,7 +183,7 @@ class PacerPromises(RuleBasedStateMachine):
         claim = _picked(self.out, number)
         self.pacer.sent(claim, self.now)
         pool, shuts_out = closes if fate in {Fate.LIMITED, Fate.BANNED} else ("", "")
-        reply = LimitReply(fate, pause_s, 0.0, pool=pool, shuts_out=shuts_out)
+        reply = LimitReply(fate, pause_s, 0.0, pools=tuple(filter(None, [pool])), shuts_out=shuts_out)
         self.pacer.answered(claim, self.now, reply)
         self.was_limited = self.was_limited or reply.is_refusal
         self.obey()

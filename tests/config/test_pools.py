@@ -215,5 +215,5 @@ def test_a_published_limit_of_all_requests_has_no_place_where_no_pool_has_them_a
 
 
 def test_of_several_pools_that_have_all_requests_none_is_meant() -> None:
-    rules = LimitRules(Scope.KEY, (), (), (PoolRule("a", Scope.KEY), PoolRule("b", Scope.ADDRESS)))
+    rules = LimitRules(Scope.KEY, (), (PoolRule("a", Scope.KEY), PoolRule("b", Scope.ADDRESS)))
     assert rules.whole is None

@@ -137,7 +137,6 @@ ASKED = replace(USED, most=0.0, most_header="X-Most")
         (USED, [(b"X-USED", b"7000")], [(0.0, 60.0 - THEN % 60.0)]),
         (USED, [(b"X-Used", b"many")], []),
         (USED, [(b"X-Other", b"1")], []),
-        (replace(USED, per_route=True), [(b"X-Used", b"1")], []),
         (ASKED, [(b"X-Used", b"1")], []),
         (ASKED, [(b"X-Used", b"1"), (b"X-Most", b"3")], [(2.0, 60.0 - THEN % 60.0)]),
         (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4))], [(3.0, 4.0)]),

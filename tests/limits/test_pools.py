@@ -17,7 +17,7 @@ OF_READ, OF_ORDER, OF_OTHERS_ORDER = (WEIGHT,), (ORDERS, WEIGHT), (OTHER_ORDERS,
 
 
 def refused(pool: str = "", wait_s: float | None = 10.0, **more: object) -> LimitReply:
-    return LimitReply(Fate.LIMITED, wait_s, 0.0, pool=pool, **more)  # type: ignore[arg-type] # of any field
+    return LimitReply(Fate.LIMITED, wait_s, 0.0, pools=tuple(filter(None, [pool])), **more)  # type: ignore[arg-type] # of any field
 
 
 class Desk:
@@ -268,7 +268,7 @@ def test_a_ban_shows_as_one_and_what_is_sent_as_the_limit_counts_it() -> None:
     for claim in (first, second):
         assert desk.goes(claim, 0.0)
     desk.answer(first, 0.1)
-    desk.answer(second, 0.1, LimitReply(Fate.BANNED, 60.0, 0.0, pool="orders"))
+    desk.answer(second, 0.1, LimitReply(Fate.BANNED, 60.0, 0.0, pools=("orders",)))
     shown = desk.pacer.status(1.0).pools
     assert (shown[ORDERS].is_banned, shown[WEIGHT].is_banned) == (True, False)
     assert shown[WEIGHT].cost_per_s == 4.0

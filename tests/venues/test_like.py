@@ -73,7 +73,7 @@ def test_neither_the_name_nor_what_it_was_verified_with_is_taken_over() -> None:
 def test_a_table_replaces_the_whole_table() -> None:
     mine = read(f'{HEAD}base_url = "https://b.example.com"\n[clock]\npath = "/v2/time"\n[limits]\n')
     assert (mine.base_url, mine.clock_path, mine.clock_field) == ("https://b.example.com", "/v2/time", "")
-    assert (mine.limits.scope, mine.limits.known, mine.limits.counters) == ("key", (), ())
+    assert (mine.limits.scope, mine.limits.pools[0].known, mine.limits.counters) == ("key", (), ())
 
 
 def test_a_table_with_a_plus_changes_what_it_says_and_keeps_the_rest() -> None:
@@ -81,7 +81,7 @@ def test_a_table_with_a_plus_changes_what_it_says_and_keeps_the_rest() -> None:
     mine = read(
         f'{HEAD}["limits+"]\nknown = ["5/1s"]\n"counters+" = [{counter}]\n["signing+"]\n"strips+" = "nonce"'
     )
-    assert (mine.limits.scope, mine.limits.known) == ("address", ("5/1s",))
+    assert (mine.limits.scope, mine.limits.pools[0].known) == ("address", ("5/1s",))
     assert [one.header for one in mine.limits.counters] == ["LEFT", "USED"]
     assert mine.signing.strips == {b"sign", b"nonce"}
     assert [name for name, _ in mine.signing.headers] == ["SIGN"]
@@ -110,7 +110,7 @@ def test_what_is_added_to_nothing_is_all_there_is() -> None:
 def test_a_file_may_be_like_one_that_is_like_another() -> None:
     middle = 'name = "middle"\nlike = "base"\ntitle = "Middle"\n["limits+"]\nknown = ["7/1s"]'
     mine = read('name = "mine"\nlike = "middle"\n', {"base": BASE, "middle": middle})
-    assert (mine.title, mine.like, mine.limits.known, mine.clock_path) == (
+    assert (mine.title, mine.like, mine.limits.pools[0].known, mine.clock_path) == (
         *("Middle", "middle", ("7/1s",)),
         "/time",
     )

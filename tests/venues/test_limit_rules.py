@@ -27,13 +27,13 @@ def limits_of(limits: str) -> LimitRules:
 
 
 def test_a_file_without_pools_has_one_that_every_request_passes() -> None:
-    assert read("").limits == LimitRules(Scope.KEY, (), (), (PoolRule("all", Scope.KEY),))
+    assert read("").limits == LimitRules(Scope.KEY, (), (PoolRule("all", Scope.KEY),))
     limits = limits_of(
         '[limits]\nscope = "account"\nknown = ["20/1s"]\n'
         'counters = [{ header = "X-LEFT", counts = "left" }]\n'
     )
     assert limits.pools == (PoolRule("all", Scope.ACCOUNT, known=("20/1s",)),)
-    assert (limits.known, [one.pool for one in limits.counters]) == (("20/1s",), ["all"])
+    assert [one.pool for one in limits.counters] == ["all"]
     assert limits.pools[0].has_all
 
 
@@ -79,14 +79,6 @@ per = {{ parameter = "/pair" }}
         Counter("X-10S", "used", 10.0, 100.0, "", "", pool="orders"),
         Counter("X-1D", "used", 86400.0, 200000.0, "", "", pool="orders"),
     )
-    assert limits.known == ("6000/60s",), "what all requests share"
-
-
-def test_the_published_limits_of_all_requests_are_those_of_the_files_scope() -> None:
-    text = (
-        '[limits]\nscope = "account"\n[[limits.pools]]\nname = "all"\nscope = "address"\nknown = ["600/5s"]\n'
-    )
-    assert limits_of(text).known == ()
 
 
 @pytest.mark.parametrize(

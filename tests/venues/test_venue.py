@@ -365,7 +365,7 @@ auth = "open"
         "",
     )
     assert venue.limits.scope is Scope.ADDRESS
-    assert venue.limits.known == ("1200/60s", "10/1s")
+    assert venue.limits.pools[0].known == ("1200/60s", "10/1s")
     first, second, third = venue.limits.counters
     assert (first.header, first.counts, first.window_s, first.most) == ("X-USED", "used", 60.0, 1200.0)
     assert (second.counts, second.most, second.most_header) == ("left", 0.0, "X-MOST")

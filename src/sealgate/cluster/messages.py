@@ -124,8 +124,8 @@ def _quota(row: tuple[Any, ...]) -> Quota:
 
 
 def _limit_reply(*row: Any) -> LimitReply:
-    fate, retry_after_s, resolution_s, is_documented, pool, shuts_out, quotas = row
-    return LimitReply(fate, retry_after_s, resolution_s, quotas, "", is_documented, pool, shuts_out)
+    fate, retry_after_s, resolution_s, is_documented, pools, shuts_out, quotas = row
+    return LimitReply(fate, retry_after_s, resolution_s, quotas, "", is_documented, pools, shuts_out)
 
 
 def _write_limit_reply(reply: LimitReply, _: SerializationInfo[float]) -> tuple[object, ...]:
@@ -134,7 +134,7 @@ def _write_limit_reply(reply: LimitReply, _: SerializationInfo[float]) -> tuple[
         (one.n, one.window_s, one.left, one.reset_s, one.name, one.pool, one.is_least) for one in reply.quotas
     ]
     waits = reply.retry_after_s, reply.resolution_s, reply.is_documented
-    return (reply.fate, *waits, reply.pool, reply.shuts_out, quotas)
+    return (reply.fate, *waits, reply.pools, reply.shuts_out, quotas)
 
 
 def _status(status: LimitStatus) -> LimitStatus:
@@ -168,6 +168,7 @@ Places = Annotated[
     tuple[Place, ...], Field(min_length=1, max_length=_MOST_OF_CLAIM), AfterValidator(_different)
 ]
 Subjects = Annotated[tuple[Place, ...], Field(max_length=3), AfterValidator(_different)]
+Names = Annotated[tuple[Place, ...], Field(max_length=_MOST_OF_CLAIM)]
 QuotaRow = Annotated[
     tuple[Positive | None, Positive | None, float | None, float | None, str, str, bool],
     AfterValidator(_quota),
@@ -175,7 +176,7 @@ QuotaRow = Annotated[
 WireReply = Annotated[
     LimitReply,
     _Row(
-        tuple[Fate, float | None, NotNegative, bool, Printable, Printable, tuple[QuotaRow, ...]],
+        tuple[Fate, float | None, NotNegative, bool, Names, Printable, tuple[QuotaRow, ...]],
         _limit_reply,
         _write_limit_reply,
     ),

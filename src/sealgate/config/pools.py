@@ -51,7 +51,7 @@ def limit_rules(venue: Venue, limits: Limits, routes: Sequence[Route]) -> LimitR
         most = next((n for n, window_s in map(published, known) if window_s == counter.window_s), 0.0)
         is_new = most and counter.most and known != of_file[counter.pool]
         counters.append(replace(counter, most=most) if is_new else counter)
-    return LimitRules(rules.scope, tuple(counters), rules.known, tuple(pools.values()))
+    return LimitRules(rules.scope, tuple(counters), tuple(pools.values()))
 
 
 def route_pairs(venue: Venue, routes: Iterable[Route]) -> frozenset[tuple[str, str]]:

@@ -110,8 +110,8 @@ class LimitReply:
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
     fraction; if `is_documented`, the reply stated nothing, and the exchange's documents ask for that wait.
     `quotas` are what the header fields said. `words` are the exchange's own about a refusal, "" without any.
-    `pool` is the name of the one that refused, "" where that is not said; `shuts_out` is the subject of which
-    everything is refused, "" where it is only what passes the pools.
+    `pools` are the names of those that may have refused, none where that is not said; `shuts_out` is the
+    subject of which everything is refused, "" where it is only what passes the pools.
     """
 
     fate: Fate
@@ -120,7 +120,7 @@ class LimitReply:
     quotas: tuple[Quota, ...] = ()
     words: str = ""
     is_documented: bool = False
-    pool: str = ""
+    pools: tuple[str, ...] = ()
     shuts_out: str = ""
 
     @property

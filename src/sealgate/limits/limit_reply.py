@@ -47,12 +47,9 @@ def counted(
 
     A count that states no reset begins anew at whole multiples of its window.
     """
-    of_whole_limit = [counter for counter in counters if not counter.per_route]
-    if not of_whole_limit:
-        return ()
     texts = {name.lower(): value for name, value in fields}
     quotas = []
-    for counter in of_whole_limit:
+    for counter in counters:
         count = _number(texts, counter.header)
         most = counter.most or _number(texts, counter.most_header)
         if count is None or (counter.counts == "used" and most is None):
@@ -125,7 +122,7 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     wait_s = documented_s if is_documented else wait_s
     fate = Fate.BANNED if verdict.means is Means.BANNED else Fate.LIMITED
     return LimitReply(
-        fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented, verdict.wait.pool
+        fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented, verdict.wait.pools
     )
 
 

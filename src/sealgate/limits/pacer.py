@@ -393,11 +393,11 @@ class Pacer:
 def _refusing(reply: LimitReply, pools: Passed) -> Sequence[Pool]:
     """Return the pools that a refusal closes.
 
-    1. Those that it names.
+    1. Those that it names, of those that the request passed.
     2. If it names none, but shuts out a subject, that alone: it does not tell which pool was full.
     3. Else all: which one was full cannot be known.
     """
-    named = [pool for pool in pools if pool.name == reply.pool] if reply.pool else []
+    named = [pool for pool in pools if pool.name in reply.pools]
     if named or reply.shuts_out:
         return named
     return [pool for pool in pools if pool.name != SHUT_OUT]

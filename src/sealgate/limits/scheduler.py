@@ -222,7 +222,7 @@ class RateScheduler:
                 log.warning(
                     "long_pause",
                     exchange=self.exchange,
-                    pool=reply.pool or None,
+                    pool=", ".join(reply.pools) or None,
                     stated_s=reply.retry_after_s,
                     words=reply.words or None,
                     fix=fix,

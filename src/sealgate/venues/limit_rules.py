@@ -27,7 +27,7 @@ class Counter:
     """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
 
     `pool` is the name of the pool that it speaks of. `resets` is how `resets_header` is to be read, one of
-    MOMENTS. With `per_route` it speaks of the path that was asked alone, and not of the whole limit.
+    MOMENTS.
     """
 
     header: str
@@ -37,7 +37,6 @@ class Counter:
     most_header: str
     resets_header: str
     resets: str = ""
-    per_route: bool = False
     pool: str = ALL
 
 
@@ -76,14 +75,10 @@ class PoolRule:
 
 @dataclass(frozen=True, slots=True)
 class LimitRules:
-    """How a venue counts, what it says of that, and what it has published ("6000/60s").
-
-    `pools` is never empty. `known` are the limits of the pool that every request of `scope` passes.
-    """
+    """How a venue counts, and what it says of that; `pools` is never empty."""
 
     scope: Scope
     counters: tuple[Counter, ...]
-    known: tuple[str, ...]
     pools: tuple[PoolRule, ...]
 
     @property
@@ -104,10 +99,8 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
     scope = Scope(table.text("scope", Scope.KEY, list(Scope)))
     if not (pool_tables := table.tables("pools", _POOL_KEYS)):
         known = _known(table)
-        counters = [
-            _counter(row, ALL, known) for row in table.tables("counters", (*_COUNTER_KEYS, "per_route"))
-        ]
-        return LimitRules(scope, tuple(counters), known, (PoolRule(ALL, scope, known=known),))
+        counters = [_counter(row, ALL, known) for row in table.tables("counters", _COUNTER_KEYS)]
+        return LimitRules(scope, tuple(counters), (PoolRule(ALL, scope, known=known),))
     for key in ("known", "counters"):
         if key in table.data:
             raise table.error(key, f"{key} is a pool's where there are pools: write it in [[limits.pools]]")
@@ -127,7 +120,6 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
     return LimitRules(
         scope,
         tuple(counter for _, counters in read.values() for counter in counters),
-        next((pool.known for pool in pools if pool.has_all and pool.scope is scope), ()),
         pools,
     )
 
@@ -253,7 +245,6 @@ def _counter(row: Table, pool: str, known: Iterable[str]) -> Counter:
         most_header=most_header,
         resets_header=resets_header,
         resets=row.text("resets", choices=MOMENTS) if resets_header else "",
-        per_route=row.flag("per_route"),
         pool=pool,
     )
 
