@@ -32,7 +32,8 @@ class Closure:
 
     `say` returns a refusal's status, body and headers, from the epoch seconds now and at the end. It lasts
     from `lasts_s[0]` to `lasts_s[1]`, which are equal if it is the documents that say so. It covers all that
-    comes from the address (`covers_all`), or only what is signed. Without `is_known` nobody says how long.
+    comes from the address (`covers_all`), or only what is signed, of that only the `calls` if there are any.
+    Without `is_known` nobody says how long.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Closure:
     lasts_s: tuple[float, float]
     covers_all: bool = False
     is_known: bool = True
+    calls: tuple[str, ...] = ()  # how method and path of those begin that one pool counts
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,13 @@ _EXCHANGES: Mapping[str, Exchange] = {
                 covers_all=True,
             ),
             Closure("418 that says nothing", lambda _now, _end: (418, {}, {}), (120, 120), covers_all=True),
-            Closure("-1015", _coded("code", -1015, 429, msg="Too many new orders"), (2, 10), is_known=False),
+            Closure(
+                "-1015",
+                _coded("code", -1015, 429, msg="Too many new orders"),
+                (2, 10),
+                is_known=False,
+                calls=("POST /api/v3/order", "POST /fapi/v1/order"),
+            ),
         ),
     ),
     "bybit": Exchange(
@@ -119,6 +127,7 @@ _EXCHANGES: Mapping[str, Exchange] = {
                     {"X-Bapi-Limit-Status": 0, "X-Bapi-Limit": 10, "X-Bapi-Limit-Reset-Timestamp": _ms(end)},
                 ),
                 (1, 5),
+                calls=("POST /v5/order/create",),
             ),
             Closure(
                 "403", lambda _now, _end: (403, "403, access too frequent", {}), (600, 600), covers_all=True
@@ -135,7 +144,15 @@ _EXCHANGES: Mapping[str, Exchange] = {
             ("POST", "/api/v5/trade/cancel-order", _JSON),
             ("GET", "/api/v5/market/ticker", ""),
         ),
-        (Closure("50011", _coded("code", "50011", 429, msg="Too Many Requests"), (0.5, 2), is_known=False),),
+        (
+            Closure(
+                "50011",
+                _coded("code", "50011", 429, msg="Too Many Requests"),
+                (0.5, 2),
+                is_known=False,
+                calls=("POST /api/v5/trade/order",),
+            ),
+        ),
         _PHRASE,
     ),
     "kraken": Exchange(
@@ -155,7 +172,13 @@ _EXCHANGES: Mapping[str, Exchange] = {
                 lambda _now, end: (200, {"error": [f"EService: Throttled: {int(end) + 1}"]}, {}),
                 (5, 60),
             ),
-            Closure("rate limit", _coded("error", ["EAPI:Rate limit exceeded"]), (3, 10), is_known=False),
+            Closure(
+                "rate limit",
+                _coded("error", ["EAPI:Rate limit exceeded"]),
+                (3, 10),
+                is_known=False,
+                calls=("POST /0/private/OpenOrders",),
+            ),
         ),
     ),
     "kucoin": Exchange(
@@ -181,9 +204,10 @@ _EXCHANGES: Mapping[str, Exchange] = {
                     },
                 ),
                 (5, 30),
+                calls=("GET /api/v1/orders", "POST /api/v1/orders", "DELETE /api/v1/orders"),
             ),
             Closure("1015", _coded("code", "1015", 403), (30, 30), covers_all=True),
-            Closure("200002", _coded("code", "200002"), (10, 10)),
+            Closure("200002", _coded("code", "200002"), (10, 10), calls=("POST /api/v1/orders",)),
         ),
         _PHRASE,
     ),
@@ -210,6 +234,7 @@ _EXCHANGES: Mapping[str, Exchange] = {
                     },
                 ),
                 (1, 10),
+                calls=("POST /api/v4/spot/orders",),
             ),
         ),
     ),
@@ -223,7 +248,15 @@ _EXCHANGES: Mapping[str, Exchange] = {
             ("POST", "/api/v2/spot/trade/cancel-order", _JSON),
             ("GET", "/api/v2/spot/market/tickers", ""),
         ),
-        (Closure("429", _coded("code", "429", 429), (0.5, 1), is_known=False),),
+        (
+            Closure(
+                "429",
+                _coded("code", "429", 429),
+                (0.5, 1),
+                is_known=False,
+                calls=("POST /api/v2/spot/trade/place-order",),
+            ),
+        ),
         _PHRASE,
     ),
     "deribit": Exchange(
@@ -242,6 +275,7 @@ _EXCHANGES: Mapping[str, Exchange] = {
                 lambda _now, _end: (400, {"error": {"code": 10028, "message": "too_many_requests"}}, {}),
                 (1, 5),
                 is_known=False,
+                calls=("GET /api/v2/private/buy", "GET /api/v2/private/cancel"),
             ),
         ),
     ),
@@ -287,7 +321,8 @@ class ScriptedExchange:
         is_open = path in (self._exchange.time_path, self._exchange.asks[3][1])
         whose = "clock" if path == self._exchange.time_path else "bot" if path in asked else "gateway"
         now = asyncio.get_running_loop().time()
-        is_covered = self._closure.covers_all or not is_open
+        calls, call = self._closure.calls, f"{received.method.decode()} {path}"
+        is_covered = self._closure.covers_all or (not is_open and (not calls or call.startswith(calls)))
         is_refused = is_covered and self.begins <= now < self.ends
         if is_refused and self.refused_at is None:
             self.refused_at = now + TRIP_S

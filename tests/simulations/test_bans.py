@@ -35,8 +35,7 @@ def test_nothing_is_sent_into_a_wait_and_the_first_after_it_is_alone(
     assert figures.went_on, "the bots did not go on"
     if closure.is_known:
         assert (figures.of_bots, figures.of_gateway) == (0, 0)
-    if closure.name != "-1015":  # which is for orders alone: there a read that is accepted shows nothing
-        assert figures.beside_the_first == 0
+    assert figures.beside_the_first == 0
 
 
 @pytest.mark.parametrize(("venue", "closure"), _LONG)
