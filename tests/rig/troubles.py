@@ -154,7 +154,7 @@ async def running_pair(
     shared = {
         "venue": "binance",
         "clock": {"path": "/v1/trade/time", "interval": 0.5},
-        "limits": {"known": [_MANY], "max_wait": 2},
+        "limits": {"pools": {name: {"known": [_MANY]} for name in ("weight", "orders")}, "max_wait": 2},
     }
     waits = {"connect_timeout": 0.5, "total_timeout": 1, "ca_file": authority.write(folder)}
     tls = authority.server_context(_HOST) if has_tls else None
