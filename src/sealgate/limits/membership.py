@@ -45,7 +45,9 @@ class Membership:
         self._is_open = is_open
         # From the narrowest: whom it counts together, then how many requests of theirs.
         self._rules = sorted(rules, key=_width)
+        # By method, template and lane: the places, unless a parameter decides, and the rules.
         self._found: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        self._rules_of: dict[tuple[str, str, str], list[PoolRule]] = {}
         for rule in self._rules:
             if not (rule.per or rule.per_parameter or (rule.is_signed if is_open else rule.is_open)):
                 self._place(rule, "")
@@ -59,7 +61,10 @@ class Membership:
         asked = method, route.template, route.lane.value
         if (found := self._found.get(asked)) is not None:
             return found
-        rules = [rule for rule in self._rules if self._passes(rule, method, route)]
+        rules = self._rules_of.get(asked)
+        if rules is None:
+            rules = [rule for rule in self._rules if self._passes(rule, method, route)]
+            self._rules_of[asked] = rules
         places = []
         for rule in rules:
             part = f"{method} {route.template}" if rule.per else ""

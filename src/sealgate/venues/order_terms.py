@@ -176,12 +176,15 @@ def read_prices(shape: PriceShape, body: bytes) -> dict[str, str]:
     return {symbol: price for symbol, price in found if isinstance(symbol, str) and isinstance(price, str)}
 
 
+_parse_as_texts = json.JSONDecoder(parse_int=str, parse_float=str).decode
+
+
 def read_parameter(pointer: str, query: str | None, body: bytes) -> str:
     """Return the text at a pointer into a JSON body, or the parameter of that name; "" without one."""
     path = steps(pointer)
     try:
         if body[:1] == b"{":
-            found = _find(json.loads(body, parse_int=str, parse_float=str), path)
+            found = _find(_parse_as_texts(body.decode()), path)
         else:
             pairs = _parameters(query, body if _FORM.fullmatch(body) else b"")
             found = next((value for name, value in pairs if name == path[0]), None)
@@ -357,6 +360,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         yield name, text
 
 
+@lru_cache(maxsize=256)
 def steps(pointer: str) -> Path:
     """Return the steps of a JSON pointer; "" has none."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
