@@ -217,6 +217,26 @@ def test_who_cannot_outlast_a_pause_is_told_of_which_pool() -> None:
     assert rejection.detail == "The exchange closed the pool orders for longer than this request may wait."
 
 
+def test_who_cannot_outlast_a_ban_is_told_that_it_is_one() -> None:
+    desk = Desk()
+    assert desk.pacer.shut_out("here", 60.0, 0.0)
+    rejection = desk.pacer.enter(desk.claim(give_up_at=30.0, subjects=("here",)), 1.0)
+    assert rejection is not None
+    assert rejection.detail == "This key or address is shut out for longer than this request may wait."
+
+
+def test_the_part_of_a_pool_that_is_closed_is_named() -> None:
+    desk, path = Desk(), ("one | path | POST /v5/order/create", WEIGHT)
+    for now in (0.0, 10.0):  # the exchange states no wait
+        desk.meets(desk.claim(path), now, refused("path", None))
+    rejection = desk.pacer.enter(desk.claim(path, give_up_at=10.2), 10.1)
+    assert rejection is not None
+    assert rejection.detail == (
+        "The exchange refused requests of the pool path POST /v5/order/create 2 times in a row; "
+        "the gateway closes it for longer than this request may wait."
+    )
+
+
 def test_each_key_has_a_queue_of_its_own() -> None:
     desk = Desk(queue=2)
     desk.meets(desk.claim(), 0.0, refused("weight"))

@@ -195,7 +195,7 @@ def test_a_closed_pool_is_noted_and_is_not_a_pause() -> None:
     status = replace(STATUS, exchanges=(replace(SPOT, keys=(key,)),))
     assert list(notes(status)) == ["the key main, orders: closed for 7 s; cancels and reads go on"]
     public = pool(pool="public", passes="requests without a key", pause_s=1.0)
-    status = replace(STATUS, exchanges=(replace(SPOT, open_pools=(public,)),))
+    status = replace(STATUS, exchanges=(replace(SPOT, open_pools=(public, pool(LIMIT, pool="book"))),))
     assert list(notes(status)) == ["requests without a key, public: closed for 1 s"]
 
 
