@@ -13,7 +13,14 @@ RUNNING = make_config(URL)
 
 FREE: dict[str, dict[str, Any]] = {
     "listen": {"hosts": ["gateway.local"], "max_body": 5, "body_timeout": 5.0, "drain": 5.0},
-    "limits": {"known": ["5/1s"], "headers": False, "replay_429": "none", "max_wait": 5.0, "queue": 5},
+    "limits": {
+        "known": ["5/1s"],
+        "pools": {"orders": {"scope": "key", "lanes": ["order"]}},
+        "headers": False,
+        "replay_429": "none",
+        "max_wait": 5.0,
+        "queue": 5,
+    },
     "upstream": {"total_timeout": 5.0, "max_connections": 5, "warm": False},
     "signing": {"encoding": "HEX"},
     "clock": {"interval": 5.0},

@@ -209,6 +209,24 @@ async def test_other_pacing_settings_end_no_pause_and_leave_who_waits_in_line(si
         assert (await site.station.ask(ORDER)).reason == "queue_full"
 
 
+async def test_a_pool_that_is_new_or_has_another_limit_holds_at_once(site: Site) -> None:
+    site.upstream.script = lambda _: say(reply(b"200 OK", b"{}"))
+    assert (await site.station.ask(ORDER)).status == 200
+    orders = {"scope": "key", "lanes": ["order"], "known": ["1/60s"]}
+    site.tables["limits"] = {"max_wait": 1, "pools": {"all": {"known": ["50/s"]}, "orders": orders}}
+    assert await site.reload() == ()
+    assert (await site.station.ask(ORDER)).status == 200
+    assert (await site.station.ask(ORDER)).reason == "deadline_exceeded"
+    (key,) = site.gateway.status().keys
+    assert {pool.pool: [limit.n for limit in pool.limits] for pool in key.pools} == {
+        "all": [50.0],
+        "orders": [1.0],
+    }
+    site.tables["limits"]["pools"] = {}
+    await site.reload()
+    assert (await site.station.ask(ORDER)).status == 200
+
+
 async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:
     site.tables.update(listen={**LISTEN, "max_connections": 7, "max_body": 100}, log={"level": "debug"})
     warnings = await site.reload()
