@@ -202,7 +202,7 @@ def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
 
 
 def test_nothing_ended_in_the_future() -> None:
-    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, [], "", []], -1e9, -1e9]]}}
+    plain = {"note": {"completed": [["1", ["accepted", None, 1.0, False, [], "", None, []], -1e9, -1e9]]}}
     note = read_message(json.dumps(plain), 100.0).note
     assert note is not None
     assert [(one.sent_at, one.at) for one in note.completed] == [(100.0, 100.0)]

@@ -293,3 +293,39 @@ def test_a_ban_shows_as_one_and_what_is_sent_as_the_limit_counts_it() -> None:
     assert (shown[ORDERS].is_banned, shown[WEIGHT].is_banned) == (True, False)
     assert shown[WEIGHT].cost_per_s == 4.0
     assert not desk.pacer.status(61.0).pools[ORDERS].is_banned
+
+
+def orders_of_the_day() -> Desk:
+    """Return a desk whose orders are counted per 10 s and per day, by the exchange's clock."""
+    desk = Desk()
+    known = (Quota(100, 10.0), Quota(200, 86_400.0))
+    pools = {"orders": PoolSettings(known, counts_requests=True, is_aligned=True)}
+    desk.pacer = Pacer(PacerSettings(pools=pools), lambda: 0.0)
+    return desk
+
+
+def test_a_refusal_without_a_wait_lasts_to_the_end_of_an_aligned_window() -> None:
+    desk = orders_of_the_day()
+    desk.meets(desk.claim((ORDERS,), Lane.ORDER), 50.0, refused("orders", None, server_now=1_000_003.5))
+    assert desk.pacer.pools.paused_until((ORDERS,)) == pytest.approx(50.02 + 6.5)
+
+
+def test_of_two_aligned_windows_the_one_that_is_nearly_full_counts() -> None:
+    desk = orders_of_the_day()
+    for number in range(190):
+        desk.meets(desk.claim((ORDERS,), Lane.ORDER, give_up_at=1e9), 30.0 * number)
+    desk.meets(
+        desk.claim((ORDERS,), Lane.ORDER, give_up_at=1e9),
+        5700.0,
+        refused("orders", None, server_now=86_400.0 + 6000.0),
+    )
+    assert desk.pacer.pools.paused_until((ORDERS,)) == pytest.approx(5700.02 + 80_400.0)
+
+
+@pytest.mark.parametrize(("window_s", "wait_s"), [(2.0, 2.0), (60.0, 0.375)])
+def test_of_a_window_that_began_nobody_knows_when_a_short_one_is_waited_for(
+    window_s: float, wait_s: float
+) -> None:
+    desk = Desk(orders=Quota(60, window_s))
+    desk.meets(desk.claim((ORDERS,), Lane.ORDER), 0.0, refused("orders", None, server_now=1_000_003.5))
+    assert desk.pacer.pools.paused_until((ORDERS,)) == pytest.approx(0.02 + wait_s, abs=0.01)

@@ -124,8 +124,10 @@ def _quota(row: tuple[Any, ...]) -> Quota:
 
 
 def _limit_reply(*row: Any) -> LimitReply:
-    fate, retry_after_s, resolution_s, is_documented, pools, shuts_out, quotas = row
-    return LimitReply(fate, retry_after_s, resolution_s, quotas, "", is_documented, pools, shuts_out)
+    fate, retry_after_s, resolution_s, is_documented, pools, shuts_out, server_now, quotas = row
+    return LimitReply(
+        fate, retry_after_s, resolution_s, quotas, "", is_documented, pools, shuts_out, server_now
+    )
 
 
 def _write_limit_reply(reply: LimitReply, _: SerializationInfo[float]) -> tuple[object, ...]:
@@ -134,7 +136,7 @@ def _write_limit_reply(reply: LimitReply, _: SerializationInfo[float]) -> tuple[
         (one.n, one.window_s, one.left, one.reset_s, one.name, one.pool, one.is_least) for one in reply.quotas
     ]
     waits = reply.retry_after_s, reply.resolution_s, reply.is_documented
-    return (reply.fate, *waits, reply.pools, reply.shuts_out, quotas)
+    return (reply.fate, *waits, reply.pools, reply.shuts_out, reply.server_now, quotas)
 
 
 def _status(status: LimitStatus) -> LimitStatus:
@@ -176,7 +178,7 @@ QuotaRow = Annotated[
 WireReply = Annotated[
     LimitReply,
     _Row(
-        tuple[Fate, float | None, NotNegative, bool, Names, Printable, tuple[QuotaRow, ...]],
+        tuple[Fate, float | None, NotNegative, bool, Names, Printable, float | None, tuple[QuotaRow, ...]],
         _limit_reply,
         _write_limit_reply,
     ),

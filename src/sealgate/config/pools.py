@@ -76,6 +76,8 @@ def _changed(base: PoolRule, change: Pool, venue: Venue, routes: Sequence[Route]
         changes.update(is_open=change.open, is_signed=not change.open)
     if change.per is not None:
         changes.update(per=change.per, per_parameter="")
+    if change.aligned is not None:
+        changes["is_aligned"] = change.aligned
     if change.counts is not None:
         changes["counts"] = change.counts
     return replace(base, **changes)

@@ -195,6 +195,9 @@ class Pool(_Table):
     counts: Literal["cost", "requests"] | None = Field(
         default=None, description="requests: each request is 1, whatever the cost of its route."
     )
+    aligned: bool | None = Field(
+        default=None, description="true: its windows begin at whole multiples of their length."
+    )
 
 
 class Limits(_Table):

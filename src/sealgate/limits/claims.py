@@ -4,7 +4,7 @@ Times are absolute seconds on the clock that `now` is read from. A cost is what 
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sealgate.limits.quotas import Quota
@@ -111,7 +111,8 @@ class LimitReply:
     fraction; if `is_documented`, the reply stated nothing, and the exchange's documents ask for that wait.
     `quotas` are what the header fields said. `words` are the exchange's own about a refusal, "" without any.
     `pools` are the names of those that may have refused, none where that is not said; `shuts_out` is the
-    subject of which everything is refused, "" where it is only what passes the pools.
+    subject of which everything is refused, "" where it is only what passes the pools. `server_now` is the
+    exchange's time, in epoch seconds, where it was known.
     """
 
     fate: Fate
@@ -122,6 +123,7 @@ class LimitReply:
     is_documented: bool = False
     pools: tuple[str, ...] = ()
     shuts_out: str = ""
+    server_now: float | None = field(default=None, compare=False)
 
     @property
     def is_refusal(self) -> bool:

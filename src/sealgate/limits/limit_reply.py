@@ -121,8 +121,9 @@ def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     is_documented = not wait_s and documented_s is not None
     wait_s = documented_s if is_documented else wait_s
     fate = Fate.BANNED if verdict.means is Means.BANNED else Fate.LIMITED
+    words, pools = in_one_line(verdict.words), verdict.wait.pools
     return LimitReply(
-        fate, wait_s, resolution_s, quotas, in_one_line(verdict.words), is_documented, verdict.wait.pools
+        fate, wait_s, resolution_s, quotas, words, is_documented, pools, server_now=now - error_s
     )
 
 

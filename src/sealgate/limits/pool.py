@@ -6,7 +6,7 @@ learned. A request passes several pools (pacer.py); a refusal, a count or a ban 
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sealgate.limits import LimitEstimator
@@ -22,15 +22,21 @@ _LOST: Final = Fate.LOST
 _LATELY_S = 10.0  # for so long a rate is measured, to be shown
 SCOUT_S = 2.0  # a scout without a reply for so long is followed by the next one
 PART = " | "  # between a subject, the name of its pool and what the pool is for each of
+_SHORT_S = 10.0  # a window that is waited for as a whole
+_NEARLY_FULL = 0.9  # of a published window: the rest may have been sent by others
 SHUT_OUT = "(shut out)"  # the pool of all that a subject sends while a ban lasts; no file can name one so
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """The limits of a pool that are published, and whether it counts requests instead of their costs."""
+    """The limits of a pool that are published, and whether it counts requests instead of their costs.
+
+    `is_aligned`: its windows begin at whole multiples of their length, by the exchange's clock.
+    """
 
     known: tuple[Quota, ...] = ()
     counts_requests: bool = False
+    is_aligned: bool = False
 
 
 def name_in(place: str) -> str:
@@ -182,6 +188,7 @@ class Pool:
 
     def throttled(self, claim: Claim, sent_at: float, now: float, reply: LimitReply) -> None:
         """Close the gate, and learn that the pool was full."""
+        reply = self._documented(reply, now)
         stated_s = self.close(now, reply, is_scout=self._end_scout(claim))
         self.estimator.throttled(
             claim,
@@ -195,11 +202,37 @@ class Pool:
 
     def close(self, now: float, reply: LimitReply, *, is_scout: bool = False) -> float | None:
         """Pause after a refusal; return the wait that it stated, if a pause can mean it."""
+        reply = self._documented(reply, now)
         stated_s = usable(reply.retry_after_s)
         self.refusal = reply
         self.gate = self.gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
         self._note_pause(now)
         return stated_s
+
+    def _documented(self, reply: LimitReply, now: float) -> LimitReply:
+        """Return a refusal that states no wait with the one that follows from the published windows.
+
+        1. An aligned window begins anew at its end: of those that are nearly full the longest, else the
+           shortest.
+        2. Of any other nobody knows when it began: a short one is over after its length.
+        3. A ban is no matter of windows.
+        """
+        known = self.settings.known
+        if not known or usable(reply.retry_after_s) is not None or reply.fate is Fate.BANNED:
+            return reply
+        windows_s = sorted(one.window_s for one in known)
+        wait_s = windows_s[0]
+        if self.settings.is_aligned and reply.server_now is not None:
+            into_s = {window_s: reply.server_now % window_s for window_s in windows_s}
+            sent = self.estimator.log.all
+            full = [
+                one.window_s for one in known if sent.count(now - into_s[one.window_s]) > _NEARLY_FULL * one.n
+            ]
+            window_s = max(full, default=windows_s[0])
+            wait_s = window_s - into_s[window_s]
+        elif wait_s > _SHORT_S:
+            return reply
+        return replace(reply, retry_after_s=wait_s, is_documented=True)
 
     def shut_out(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Close the gate of a subject that is shut out; a scout must be accepted before all others go."""

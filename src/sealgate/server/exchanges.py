@@ -129,7 +129,7 @@ def pacing_of(config: ExchangeConfig) -> PacerSettings:
     """Return the settings of a scheduler."""
     pools = {
         rule.name: PoolSettings(
-            tuple(Quota(*published(one)) for one in rule.known), rule.counts == "requests"
+            tuple(Quota(*published(one)) for one in rule.known), rule.counts == "requests", rule.is_aligned
         )
         for rule in config.pools
     }

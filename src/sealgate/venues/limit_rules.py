@@ -16,7 +16,7 @@ from sealgate.venues.routes import METHODS, OTHER, Lane, RouteRow
 ALL = "all"  # the name of the pool of a file that describes none
 LIMITS_KEYS = ("scope", "counters", "known", "pools")
 _MEMBERS = ("lanes", "routes", "outside", "open", "per")
-_POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "counter", "counters")
+_POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "aligned", "counter", "counters")
 _COUNTER_KEYS = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets")
 _LIMIT = re.compile(r"([1-9]\d*(?:\.\d+)?)/([1-9]\d*(?:\.\d+)?)s", re.ASCII)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_\-]{0,31}")
@@ -60,6 +60,7 @@ class PoolRule:
     per_parameter: str = ""  # a JSON pointer into the parameters or the body: one for each value
     counts: str = "cost"  # cost | requests: each request is 1
     known: tuple[str, ...] = ()  # "100/10s": believed until refuted
+    is_aligned: bool = False  # its windows begin at whole multiples of their length, by the exchange's clock
 
     @property
     def has_all(self) -> bool:
@@ -168,6 +169,7 @@ def _pool(row: Table, scope: Scope, routes: Mapping[str, frozenset[tuple[str, st
         per="" if is_per_parameter else row.text("per", "", ("", "route")),
         per_parameter=_parameter(row) if is_per_parameter else "",
         counts=row.text("counts", "cost", ("cost", "requests")),
+        is_aligned=row.flag("aligned"),
         known=_known(row),
     )
 
