@@ -178,6 +178,15 @@ def test_a_second_refusal_ends_the_doubling() -> None:
     assert min(after[0] - before[0] for before, after in pairwise(sent)) > 0.5
 
 
+def test_a_slow_limit_of_long_ago_holds_one_burst_for_a_round_trip_and_none_after_it() -> None:
+    desk = Line()
+    desk.pool.estimator.believe([Limit(3, 30, 0.1, 0.1, seen=3, last_seen=0.0)])
+    desk.enter(1000.0, 10)
+    assert [len(together) for together in desk.drained(1000.0, 1001.0)] == [4, 6]
+    assert len(desk.send(1001.0, 10)) == 10
+    assert desk.pool.status(1001.0).limits == ()
+
+
 @pytest.mark.parametrize("gap_s", [3.0, 10.0])
 @pytest.mark.parametrize("stated_s", [None, 5.0, 30.0])
 def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(

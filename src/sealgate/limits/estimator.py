@@ -261,8 +261,10 @@ class LimitEstimator:
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Count a claim that is sent now; `is_paced`: others like it wait."""
         self.log.add(now, self._cost_of(claim), is_read=claim.is_read)
-        if not is_paced and not self._in_flight:  # all that waited was answered
+        # All that waited was accepted, beyond what a limit that is given up would have allowed.
+        if self._most_in_flight < math.inf and not is_paced and not self._in_flight:
             self._most_in_flight = math.inf
+            self.limits = [limit for limit in self.limits if now < limit.given_up_at]
         self._in_flight.send(claim.id, now)
         self.counts.send(self._cost_of(claim))
         self._sent_at = now
