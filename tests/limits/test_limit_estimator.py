@@ -366,6 +366,8 @@ def test_what_a_reply_states_takes_the_place_of_what_is_published_unless_it_was_
     estimator.believe([learned])
     estimator.stated((Quota(100, 60.0),), 0.0)
     assert estimator.limits == [learned]
+    estimator.stated((Quota(7, 2.0),), 0.0)
+    assert [limit.n for limit in estimator.limits] == [7, 50]
 
 
 def test_one_refusal_lowers_a_published_limit_to_half_of_it_at_the_most() -> None:

@@ -149,8 +149,11 @@ class LimitEstimator:
         A stated limit of which the exchange has accepted several times as much is not of all that is sent
         here; it may belong to one path, for example. It and what is left of it are ignored from then on.
         """
+        # Whether what is in flight will be accepted, nobody knows.
+        until = math.nextafter(self._in_flight.since, -math.inf)
         for quota in quotas:
-            if quota.name not in self._refuted and self._is_refuted(quota, now):
+            accepted = self.log.all.count(now - quota.window_s, until)
+            if quota.name not in self._refuted and accepted > REFUTED * quota.n:
                 self._refuted.append(quota.name)
         quotas = tuple(quota for quota in quotas if quota.name not in self._refuted)
         for quota in quotas:
@@ -158,28 +161,20 @@ class LimitEstimator:
                 self._take_published(quota)
         self.counts.take_in(quotas, len(self._in_flight), now)
 
-    def _is_refuted(self, quota: Quota, now: float) -> bool:
-        """Return whether clearly more was accepted in its window than a stated limit grants."""
-        # Whether what is in flight will be accepted, nobody knows.
-        until = math.nextafter(self._in_flight.since, -math.inf)
-        accepted = self.log.all.count(now - quota.window_s, until)
-        return accepted > REFUTED * quota.n
-
     def _take_published(self, quota: Quota) -> None:
         """Believe a limit that a reply states instead of others of its window, unless it was refuted."""
-        rate = quota.n / quota.window_s
+        rate, published = quota.n / quota.window_s, list[Limit]()
         for one in self.limits:
-            if one.refutes is not None and (one.refutes.n, one.refutes.window_s) == (quota.n, quota.window_s):
+            stated = one.refutes if one.most == math.inf else one.quota
+            if stated is None or stated.window_s != quota.window_s:
+                published += [one] if stated else []
+            elif stated.n == quota.n or (quota.is_least and rate <= one.most < math.inf):
                 return
-            is_known = one.most == rate or (quota.is_least and rate < one.most < math.inf)
-            if is_known and one.window == quota.window_s:
-                return
-        published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
         if len(published) >= MOST_STATED:  # an exchange that states ever new windows means none of them
             published = [one for one in published if one in self._known]
-        stated = self._published(quota)
-        stated.refutes = next((one.quota for one in self._known if one.window == quota.window_s), None)
-        self.limits = sorted([*published, stated], key=lambda one: one.window)
+        limit = self._published(quota)
+        limit.refutes = next((one.quota for one in self._known if one.window == quota.window_s), None)
+        self.limits = sorted([*published, limit], key=lambda one: one.window)
 
     def _published(self, quota: Quota) -> Limit:
         self.log.reach(quota.window_s, quota.n)
@@ -446,8 +441,9 @@ class LimitEstimator:
             if (one.most < math.inf and one is not before)
             or (is_apart and one.weights in OF_ONE_CLASS and one.weights not in weights)
         ]
-        if found and found[0].is_cap:
-            self.at_a_time = int(found[0].n)
+        if not found or found[0].is_cap:
+            self.at_a_time = int(found[0].n) if found else None
+            self.limits += [self._published(refutes)] if refutes else []
             return 0.0
         for one in found:
             rate = max(one.n / one.window, 1e-4)
@@ -467,19 +463,16 @@ class LimitEstimator:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
                 limit.paced_at, limit.rest_s = old.paced_at, old.rest_s
             if old is not None and old is before:
-                delivered = self._delivered(old, event)
+                since = event.refused_at - old.window
+                if len(self._observations) > 1:  # a window at the least, or since the event before
+                    since = min(since, self._observations[-2].event.refused_at)
+                went = self._tally(old).count(since, event.refused_at)
+                delivered = went / (event.refused_at - since)
                 drain_s = limit.replace(old, event, delivered, self._refused_in_a_row, now)
                 self._refused_in_a_row += drain_s > 0
             self.limits.append(limit)
         self.limits.sort(key=lambda one: one.window)
         return drain_s
-
-    def _delivered(self, limit: Limit, event: ThrottleEvent) -> float:
-        """Return the rate that was delivered since the event before, in a window at the least."""
-        since = event.refused_at - limit.window
-        if len(self._observations) > 1:
-            since = min(since, self._observations[-2].event.refused_at)
-        return self._tally(limit).count(since, event.refused_at) / (event.refused_at - since)
 
     def _search(self, limit: Limit, now: float) -> None:
         """Judge the step that was tried, and begin the next one if the budget allows it."""

@@ -14,9 +14,8 @@ from sealgate.limits.round_trips import RoundTrips
 from sealgate.limits.sent_log import SentLog
 
 COSTS = (2.0, 3.0, 4.0, 5.0)  # what an order may cost where a read costs 1
-SURE = 2.0  # nats: no event says more; it is also the price of one more parameter
+SURE = 2.0  # nats: no event says more; it is the price of one more parameter, and what round numbers gain
 KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
-ROUND_BONUS = SURE  # nats: a number and a window that people write are that much likelier than any others
 FOLLOWED = 1000  # requests that are gone through to tell how full a bucket was, as a fit has to be quick
 SEEN_LONGER = 2  # a request is in flight here up to so many times as long as it is at work there
 
@@ -110,7 +109,7 @@ class Fit:
         # A limit more is a number and a window more: that they are round makes up for it, and no more.
         # That one class alone was refused so far makes no number of its own likelier.
         is_alone = len(limiters) == 1 and limiters[0].weights in (READS, OTHERS)
-        score -= ROUND_BONUS * (rounded - (rounded == len(limiters) and not is_alone))
+        score -= SURE * (rounded - (rounded == len(limiters) and not is_alone))
         if {one.form for one in limiters} == self._forms:
             return score + KEEP
         if limiters[0].weights == limiters[-1].weights == ALL:
@@ -281,7 +280,7 @@ class Fit:
         if levels[-1][0] > n + sigma:  # the last event shows that more fits
             return _Judged()
         against = self._over(cycles, n, window, sigma)
-        score = _agreement(levels, cycles, n, sigma) - against + ROUND_BONUS
+        score = _agreement(levels, cycles, n, sigma) - against + SURE
         worth = self._rate_worth(n, window) - against
         for low, most in levels:
             off = max(low - n, n - most, 0.0) / sigma
