@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from bench import limits_cost as cost
+from bench import limits_pool_zoo as pool_zoo
 from bench import limits_sockets as sockets
 from bench import limits_zoo as zoo
 from bench.limits_report import Row, plot, table
@@ -156,6 +158,8 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="TEXT", help="cells whose name has TEXT in it")
     parser.add_argument("--client", action="append", choices=tuple(zoo.CLIENTS), help="these clients only")
     parser.add_argument("--zoo", action="store_true", help="random limiters instead of the matrix")
+    parser.add_argument("--pools", action="store_true", help="with --zoo: two to four of them at once")
+    parser.add_argument("--cost", action="store_true", help="what pacing costs a request, by its pools")
     parser.add_argument(
         "--seed", type=int, default=1, help="of the zoo; those from 100 on are for publishing"
     )
@@ -164,6 +168,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="of each of the nine, with numbers of its own")
     parser.add_argument("--json", action="store_true", help="print each cell of the zoo as JSON")
     options = parser.parse_args()
+    if options.cost:
+        cost.main()
+        return
+    if options.zoo and options.pools:
+        pool_zoo.main(options.seed, options.cells, as_json=options.json)
+        return
     if options.zoo:
         zoo.main(options.seed, options.cells, options.client or tuple(zoo.CLIENTS), as_json=options.json)
         return

@@ -98,27 +98,27 @@ def draw(seed: int, index: int) -> Cell:
 def _draw(chance: Chance, name: str) -> Cell:
     kind = chance.choice(KINDS)
     is_round = chance.random() < 1 / 3
-    n = chance.choice(_ROUND_N) if is_round else round(_log(chance, 3, 3000))
-    window = float(chance.choice(_ROUND_W)) if is_round else _log(chance, 0.3, 600)
-    way_s = _log(chance, 0.001, 0.125)
+    n = chance.choice(_ROUND_N) if is_round else round(log_uniform(chance, 3, 3000))
+    window = float(chance.choice(_ROUND_W)) if is_round else log_uniform(chance, 0.3, 600)
+    way_s = log_uniform(chance, 0.001, 0.125)
     tail_s = way_s * (0.05 if chance.random() < 0.7 else 0.4)
     spikes = 0.003 if chance.random() < 0.2 else 0.0
-    service_s = _log(chance, 0.01, 0.3) if kind == "concurrency" else 0.0
+    service_s = log_uniform(chance, 0.01, 0.3) if kind == "concurrency" else 0.0
     if kind == "concurrency":
-        n, window = round(_log(chance, 2, 40)), 1.0
+        n, window = round(log_uniform(chance, 2, 40)), 1.0
     trip_s = 2 * (way_s + tail_s) + service_s
     shape = random.Random(chance.random())
     state = shape.getstate()
     after_n = n
-    before = after = _height(kind, n, window, trip_s, shape)
+    before = after = height_of(kind, n, window, trip_s, shape)
     is_changing = chance.random() < 0.25 and kind != "concurrency"
     if is_changing:
         shape.setstate(state)
-        after_n = max(1, round(n * _log(chance, 0.3, 3)))
-        after = _height(kind, after_n, window, trip_s, shape)
+        after_n = max(1, round(n * log_uniform(chance, 0.3, 3)))
+        after = height_of(kind, after_n, window, trip_s, shape)
     window = max([window, *(limit.window for limit in before.known)])
     is_banning = chance.random() < 0.1
-    ban = chance.randrange(5, 20), _log(chance, 5, 60)
+    ban = chance.randrange(5, 20), log_uniform(chance, 5, 60)
     half_s = max(_WINDOWS * window, _LEAST_S)
     rate = sum(before.parts)
     factor = chance.choice((0.7, 1.2, 3.0))
@@ -176,11 +176,11 @@ def _draw(chance: Chance, name: str) -> Cell:
     return Cell(kind, scenario, before, after, demand + 1 / cancels_s, read_share, wait_s, is_plain)
 
 
-def _log(chance: Chance, low: float, high: float) -> float:
+def log_uniform(chance: Chance, low: float, high: float) -> float:
     return math.exp(chance.uniform(math.log(low), math.log(high)))
 
 
-def _height(kind: str, n: int, window: float, trip_s: float, shape: Chance) -> Height:
+def height_of(kind: str, n: int, window: float, trip_s: float, shape: Chance) -> Height:
     rate, one = n / window, (_limit(n, window),)
     if kind == "token bucket":
         return Height(lambda _: TokenBucket(rate, n), one, (rate,))
@@ -200,7 +200,7 @@ def _height(kind: str, n: int, window: float, trip_s: float, shape: Chance) -> H
             (min(rate, long_n / long_s),),
         )
     if kind == "apart":
-        others = max(1, round(n * _log(shape, 1 / 3, 3)))
+        others = max(1, round(n * log_uniform(shape, 1 / 3, 3)))
         return Height(
             lambda chance: Apart(inner(chance, n, window), inner(chance, others, window)),
             (_limit(n, window, READS), _limit(others, window, OTHERS)),

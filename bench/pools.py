@@ -15,6 +15,7 @@ at a time; "tries" are scouts that were refused.
 
 import argparse
 import logging
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from multiprocessing import get_context
@@ -127,7 +128,11 @@ def main() -> None:
         for number in range(options.runs)
     ]
     with get_context("fork").Pool(options.processes) as pool:
-        runs = pool.map(_one, jobs, chunksize=1)
+        runs = []
+        for run in pool.imap(_one, jobs):
+            runs.append(run)
+            print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
     print(f"seed {options.seed}\n\n{report(runs)}")
     if options.strays:
         print(f"\n{strays(runs)}")

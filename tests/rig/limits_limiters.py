@@ -23,7 +23,9 @@ class Job(Protocol):
 
 
 class Limiter:
-    """Lets everything through; also what the kinds share."""
+    """Lets everything through; also what the kinds share. `refusing` is what its refusals name."""
+
+    refusing = ""
 
     def wait_s(self, now: float, job: Job) -> float:  # noqa: ARG002 - the interface of every limiter
         return 0.0

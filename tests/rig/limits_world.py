@@ -11,7 +11,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from rig.limits_limiters import Limiter
@@ -42,10 +42,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said: accepted, or a 429 with this `Retry-After` in seconds (None: absent)."""
+    """What the server said: accepted, or a 429 with this `Retry-After` in seconds (None: absent).
+
+    `pool` is the name of the one that was full, "" where the refusal does not say.
+    """
 
     is_accepted: bool
     retry_after_s: float | None = None
+    pool: str = ""
 
 
 class Client(Protocol):
@@ -233,9 +237,8 @@ class World:
             if self.scenario.do_rejects_count:
                 self.limiter.spend(now, job)
                 wait = max(wait, self.limiter.wait_s(now, job))
-            self._at(
-                now + self._trip(), self._answered, job, Answer(is_accepted=False, retry_after_s=wait), now
-            )
+            answer = Answer(is_accepted=False, retry_after_s=wait, pool=self.limiter.refusing)
+            self._at(now + self._trip(), self._answered, job, answer, now)
             return
         self.limiter.spend(now, job)
         self.log.accepted.append((now, job))
@@ -254,9 +257,7 @@ class World:
 
     def _answered(self, job: Job, answer: Answer, arrived: float) -> None:
         if not answer.is_accepted:
-            answer = Answer(
-                is_accepted=False, retry_after_s=self._stated(answer.retry_after_s or 0.0, arrived)
-            )
+            answer = replace(answer, retry_after_s=self._stated(answer.retry_after_s or 0.0, arrived))
             if answer.retry_after_s is not None:
                 self._paused_until = max(self._paused_until, self.now + answer.retry_after_s)
                 self.log.pauses.append((self.now, self._paused_until))
