@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import median
 from time import thread_time
 
-from sealgate.limits.pool import PoolSettings
-
 from bench.pages import machine, table
 from sealgate.limits import pacer as module
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import Pacer, PacerSettings
+from sealgate.limits.pacer import Pacer
+from sealgate.limits.pool import PoolSettings
+from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 

@@ -157,17 +157,22 @@ def measure(seed: int, index: int) -> list[PlaceFigures]:
     for place, pool in cell.exchange.places.items():
         control = alone(cell.exchange, place)
         its, again = (_run(cell, control, 1000 * seed + index + other) for other in (0, 1_000_000))
+        goodput, by_itself, again_by_itself = (_goodput(cell, one, place) for one in (world, its, again))
+        refused, refused_alone = (_refused(one, place) for one in (world, its))
         found.append(
             PlaceFigures(
-                index,
-                cell.name,
-                place,
-                cell.exchange.is_named,
-                pool.name == "wide",
-                bool(cell.wide),
-                *(_goodput(cell, one, place) for one in (world, its, again)),
-                *(_refused(one, place) for one in (world, its)),
-                world.into_pause,
+                cell=index,
+                name=cell.name,
+                place=place,
+                is_named=cell.exchange.is_named,
+                is_wide=pool.name == "wide",
+                has_wide=bool(cell.wide),
+                goodput=goodput,
+                alone=by_itself,
+                again=again_by_itself,
+                refused=refused,
+                refused_alone=refused_alone,
+                into_pause=world.into_pause,
             )
         )
     return found

@@ -109,7 +109,11 @@ def strays(runs: Sequence[Run]) -> str:
 
 
 def _one(job: tuple[str, str]) -> Run:
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    # An error in the gateway is one of ours: it must not pass for a wait.
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     return run_closure(*job)
 
 

@@ -8,7 +8,7 @@ from rig.limits_limiters import Job as Limited
 from rig.limits_limiters import Limiter
 from rig.limits_world import Answer, Bot, Chance, Job, Scenario, World
 from sealgate.limits.claims import Claim, Fate, LimitReply
-from sealgate.limits.pacer import PacerSettings
+from sealgate.limits.pools import PacerSettings
 
 PART = " | "  # as the pacer writes places: "subject | name" or "subject | name | what it is per"
 
