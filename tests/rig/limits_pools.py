@@ -138,7 +138,8 @@ class PoolGateway(Gateway):
 
     def answered(self, job: Job, now: float, answer: Answer) -> bool:
         fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
-        reply = LimitReply(fate, answer.retry_after_s, self.resolution_s, pool=answer.pool)
+        named = (answer.pool,) if answer.pool else ()
+        reply = LimitReply(fate, answer.retry_after_s, self.resolution_s, pools=named)
         self.pacer.answered(self.claim(job), now, reply)
         return answer.is_accepted or not self.enter(job, now)
 

@@ -330,7 +330,8 @@ _KRAKEN = Documents(
     ),
     (
         BanScript("lockout", "account", _private, _said("kraken", "lockout"), DOCUMENTED, (900, 900)),
-        BanScript("throttled", "account", _private, _said("kraken", "throttled until"), STATED, (5, 60)),
+        # Whose requests are too many at a time, no page says: at least the key's.
+        BanScript("throttled", "key", _private, _said("kraken", "throttled until"), STATED, (5, 60)),
     ),
 )
 

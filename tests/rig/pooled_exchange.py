@@ -14,6 +14,7 @@ from rig.upstream import Act, Received, say
 from rig.wire import let_pass, reply
 
 ACCOUNTS = {"ak-one-a": "one", "ak-one-b": "one", "ak-two": "two"}  # of API keys
+_ROUNDED_S = 0.002  # what is stated in whole milliseconds may be so much early
 _PHRASES = {
     200: b"OK",
     400: b"Bad Request",
@@ -198,7 +199,7 @@ class PooledExchange:
             known = None
         is_scout = False
         if known is not None and known.since <= now:
-            if now < known.until:
+            if now < known.until - _ROUNDED_S:
                 counts.into_known += not is_own
                 counts.into_known_of_gateway += is_own
                 self.paths[f"{asked.method} {asked.path}"] += 1
