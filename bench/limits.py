@@ -166,10 +166,12 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=ZOO_CELLS, help="of the zoo")
     parser.add_argument("--sockets", action="store_true", help="nine limiters on real sockets, 20 ms away")
     parser.add_argument("--runs", type=int, default=1, help="of each of the nine, with numbers of its own")
-    parser.add_argument("--json", action="store_true", help="print each cell of the zoo as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print each cell of the zoo, or the costs, as JSON"
+    )
     options = parser.parse_args()
     if options.cost:
-        cost.main()
+        cost.main(as_json=options.json)
         return
     if options.zoo and options.pools:
         pool_zoo.main(options.seed, options.cells, as_json=options.json)

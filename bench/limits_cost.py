@@ -6,7 +6,6 @@ The pacer alone, in virtual time: its limits are published and never reached, ex
 import gc
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
@@ -126,18 +125,14 @@ def report(found: dict[str, dict[str, list[float]]]) -> str:
     return f"{machine()}\n\n{table(head, rows, words=2)}"
 
 
-def main() -> None:
-    """Print the table; where scripts/compiled has run, with the figures of what it made."""
+def main(*, as_json: bool) -> None:
+    """Print the table, or the figures as JSON; of what scripts/compiled has made, too, if it has run."""
     kind = "sources" if module.__file__.endswith(".py") else "compiled"
-    if sys.argv[1:] == ["--json"]:
-        print(json.dumps(measure()))
-        return
     found = {kind: measure()}
+    if as_json:
+        print(json.dumps(found[kind]))
+        return
     if kind == "sources" and _COMPILED.exists():
-        made = subprocess.run([_COMPILED, __file__, "--json"], check=True, capture_output=True)
-        found["compiled"] = json.loads(made.stdout)
+        command = [str(_COMPILED), str(Path(__file__).with_name("limits.py")), "--cost", "--json"]
+        found["compiled"] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     print(report(found))
-
-
-if __name__ == "__main__":
-    main()
