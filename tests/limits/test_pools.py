@@ -141,6 +141,25 @@ def test_what_must_wait_for_a_pool_goes_before_what_came_later_of_a_lower_rank()
     assert gone[0] is order
 
 
+def test_what_waits_for_a_closed_pool_keeps_no_room_of_another_one() -> None:
+    """Orders are paused for a minute while more reads come than the weight allows."""
+    desk = Desk(weight=Quota(10, 1.0))
+    desk.meets(desk.claim(OF_ORDER, Lane.ORDER), 0.0, refused("orders", 60.0))
+    reads = [desk.claim(bot="b") for _ in range(100)]
+    orders = [desk.claim(OF_ORDER, Lane.ORDER) for _ in range(5)]
+    assert shares_of(desk, orders + reads, 10.0)["b"] >= 85
+
+
+def test_cancels_go_before_orders_that_another_pool_slows() -> None:
+    """Of ten a second the orders may be five; by the order of the pools they would take half."""
+    desk = Desk(weight=Quota(10, 1.0), orders=Quota(5, 1.0))
+    narrow_orders = (WEIGHT, ORDERS)  # the wider one is that of orders alone
+    orders = [desk.claim(narrow_orders, Lane.ORDER, "a", give_up_at=1e9) for _ in range(100)]
+    cancels = [desk.claim(OF_READ, Lane.CANCEL, "b", give_up_at=1e9) for _ in range(200)]
+    went = shares_of(desk, orders + cancels, 10.0)
+    assert went["b"] == pytest.approx(0.9 * went.total(), rel=0.1), "orders keep a tenth"
+
+
 def test_a_dear_request_counts_as_one_where_requests_are_counted() -> None:
     desk = Desk(orders=Quota(3, 1.0))
     orders = [desk.claim(OF_ORDER, Lane.ORDER, cost=20.0) for _ in range(4)]

@@ -343,35 +343,33 @@ class Pacer:
         """Return the claim that may go now, or None and when the first one may.
 
         Claims of one class of a pool go in order: where its first must wait for the pool, so must the others.
+        But what has to wait longer for another of its pools does not keep this one for itself meanwhile.
         """
         again_at: float | None = None
-        waiting: dict[Pool, set[bool]] = {}  # classes of which one waits for room
-        behind: dict[Pool, set[bool]] = {}  # those whose first waits for another reply of its serial
+        waiting: set[tuple[Pool, bool]] = set()  # classes of which one waits, for room or for another reply
+        kept: set[tuple[Pool, bool]] = set()  # those whose next room is for one that waits
         for claim in self._queue.heads(self._serials):
-            pools = self.pools.of(claim)
-            kinds = [pool.class_of(claim) for pool in pools]
-            if waiting and any(
-                kind in waiting.get(pool, ()) for pool, kind in zip(pools, kinds, strict=True)
-            ):
+            passed = [(pool, pool.class_of(claim)) for pool in self.pools.of(claim)]
+            if not kept.isdisjoint(passed):
                 continue
             if claim.serial in self._serials:
-                for pool, kind in zip(pools, kinds, strict=True):
-                    behind.setdefault(pool, set()).add(kind)
+                waiting.update(passed)
                 continue
-            at = now
-            for pool in pools:
-                its_at = pool.turn_at(claim, now)
-                if its_at > now:
-                    waiting.setdefault(pool, set()).add(pool.class_of(claim))
-                    at = max(at, its_at)
+            turns = [pool.turn_at(claim, now) for pool, _ in passed]
+            at = max(turns)
             if at <= now:
-                for pool, kind in zip(pools, kinds, strict=True):
+                for pool, kind in passed:
                     pool.ease_if_quiet(kind)
                 return claim, None
             again_at = at if again_at is None else min(at, again_at)
-        self._tight.update(waiting)
+            late = [(one, its_at) for one, its_at in zip(passed, turns, strict=True) if its_at > now]
+            waiting.update(one for one, _ in late)
+            # Another one may go before it only if that leaves room for it by the time that it goes.
+            slots = ((one, its_at, one[0].estimator.wait_per_cost_s(claim, now)) for one, its_at in late)
+            kept.update(one for one, its_at, slot_s in slots if at <= its_at + slot_s)
+        self._tight.update(pool for pool, _ in waiting)
         for pool in self._tight:
-            pool.settle({*waiting.get(pool, ()), *behind.get(pool, ())})
+            pool.settle(waiting)
         self._tight = {pool for pool in self._tight if pool.is_tight}
         return None, again_at
 

@@ -120,9 +120,9 @@ class Pool:
         if kind in self._quiet:
             self.ease(kind)
 
-    def settle(self, waiting: Collection[bool]) -> None:
+    def settle(self, waiting: Collection[tuple["Pool", bool]]) -> None:
         """Note which classes wait, now that the whole queue was looked through."""
-        self._quiet = self._paced.difference(waiting)
+        self._quiet = {kind for kind in self._paced if (self, kind) not in waiting}
 
     def ready_at(self, claim: Claim, now: float) -> float:
         """Return when the claim may go; infinity where that depends on a reply."""

@@ -9,7 +9,7 @@ Each pool has turns of its own: who sends much in one owes nothing in another.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealgate.limits.claims import Claim
@@ -63,7 +63,7 @@ class Turns:
         """Return what a claim takes of the pool."""
         return 1.0 if self.counts_requests else claim.cost
 
-    def lanes(self) -> Iterable[Lane]:
+    def lanes(self) -> Sequence[Lane]:
         """Return the lanes in the order in which they go: first those that have earned a request."""
         credit = self._credit
         if credit[Lane.READ] < ONE_REQUEST and credit[Lane.ORDER] < ONE_REQUEST:

@@ -104,14 +104,16 @@ class WaitQueue:
     def heads(self, busy: Collection[str] = ()) -> Iterator[Claim]:
         """Yield the first claim of each lane and group, in the order in which they go.
 
-        In each pool, lanes whose credit has reached one request go before the others. A claim of a `busy`
-        serial is a head only if its whole lane is busy.
+        Cancels go first, then orders, whatever pool leads them; in each pool, lanes whose credit has reached
+        one request go before the others. A claim of a `busy` serial is a head only if its whole lane is busy.
         """
         led: dict[Turns, list[Group]] = {}
         for group in self._groups.values():
             led.setdefault(group.leading, []).append(group)
-        for turns, groups in led.items():
-            for lane in turns.lanes():
+        lanes = [turns.lanes() for turns in led]
+        for rank in range(len(RANKS)):
+            for (turns, groups), ranked in zip(led.items(), lanes, strict=True):
+                lane = ranked[rank]
                 queues = [group.lanes[lane] for group in groups if group.lanes[lane]]
                 heads = [queue.head(turns, busy) for queue in queues]
                 if len(heads) > 1:
