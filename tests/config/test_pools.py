@@ -93,7 +93,7 @@ def test_a_table_changes_what_it_says_of_a_pool() -> None:
     pools = one(
         '[limits.pools.orders]\nknown = ["50/10s", "1000/h"]\n'
         '[limits.pools.wallet]\nscope = "key"\nlanes = "read, cancel"\nroutes = "* /v1/wallet/{id}"\n'
-        'open = false\nper = "route"\ncounts = "cost"\n'
+        'open = false\nper = "route"\ncounts = "cost"\naligned = true\n'
     ).pools
     assert [pool.name for pool in pools] == ["weight", "orders", "wallet", "rest"]
     assert pools[ORDERS].known == ("50/10s", "1000/3600s")
@@ -103,6 +103,7 @@ def test_a_table_changes_what_it_says_of_a_pool() -> None:
         routes=frozenset({("GET", "/wallet/{id}"), ("HEAD", "/wallet/{id}")}),
         is_signed=True,
         per="route",
+        is_aligned=True,
     )
 
 
