@@ -36,9 +36,8 @@ pools = st.lists(places, min_size=1, max_size=3, unique=True).map(tuple)
 subjects = st.lists(names, max_size=3, unique=True).map(tuple)
 passages = st.builds(Passage, pools, subjects)
 quotas = st.builds(
-    Quota,
-    st.just(math.inf) | positive,
-    st.just(math.inf) | positive,
+    lambda limit, *state: Quota(*limit, *state),
+    st.just((math.inf, math.inf)) | st.tuples(positive, st.just(math.inf) | positive),
     st.none() | numbers,
     st.none() | numbers,
     names | st.sampled_from(["", "\xa0"]),  # as the exchange writes it
@@ -138,6 +137,11 @@ STRANGE_NOTES: dict[str, object] = {
     "a resolution below 0": with_reply("accepted", None, -1.0, False, [], "", []),
     "a quota of nothing": with_quota(0, 1.0, None, None, "", "", False),
     "a quota in no time": with_quota(1, 0, None, None, "", "", False),
+    "a cost of which sums are infinite": with_claim(5, 1e308),
+    "a weight by which tags are infinite": with_claim(4, 5e-324),
+    "a deadline that is never": with_claim(3, 1e300),
+    "a pool that no claim names": with_claim(8, ["all | (shut out)"]),
+    "a quota without end in a window": with_quota(None, 1.0, None, None, "", "", False),
     "names that are none": {"gone": [1]},
     "a refusing pool without end": with_reply("limited", None, 1.0, False, ["x" * 2000], "", []),
     "a subject that is none": with_reply("banned", None, 1.0, False, [], None, []),
@@ -145,6 +149,7 @@ STRANGE_NOTES: dict[str, object] = {
     "a wish for nothing": {"wants": [[[], [], 1]]},
     "what was sent where is not said": {"spent": {"": [[1.0, 1.0]]}},
     "a cost below 0 that was sent": {"spent": {"all": [[1.0, -1.0]]}},
+    "a cost without end that was sent": {"spent": {"all": [[1.0, 1e308]]}},
     "a truth that is none": {"is_new": 0},
     "no object": [],
 }
@@ -186,6 +191,7 @@ STRANGE: dict[str, bytes] = {
     "an announcement that is none": b'{"limits":[]}',
     "an announcement of limits that are none": b'{"limits":{"pools":{"all":{"limits":[{}]}}}}',
     "an announcement of what is no limit": b'{"limits":{"pools":{"all":{"limits":[1]}}}}',
+    "an announcement that nothing may be under way": b'{"limits":{"pools":{"all":{"at_a_time":0}}}}',
     "an announcement of no pool": b'{"limits":{"pools":{"":{}}}}',
 }
 

@@ -30,6 +30,7 @@ from sealgate.limits import Limit
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply
 from sealgate.limits.limit_reply import LONGEST_S
+from sealgate.limits.pool import SHUT_OUT, name_in
 from sealgate.limits.quotas import Quota
 from sealgate.limits.status import LimitStatus
 from sealgate.venues.routes import Lane
@@ -86,6 +87,12 @@ def _different(texts: tuple[str, ...]) -> tuple[str, ...]:
     return texts
 
 
+def _passed(places: tuple[str, ...]) -> tuple[str, ...]:
+    if any(name_in(place) == SHUT_OUT for place in places):
+        raise ValueError("a pool that no claim names")
+    return _different(places)
+
+
 def _claim(*row: Any) -> Claim:
     claim = Claim(*row[:-2])
     claim.pools, claim.subjects = row[-2:]
@@ -119,6 +126,8 @@ def _write_by_passage(
 
 def _quota(row: tuple[Any, ...]) -> Quota:
     n, window_s, *state = row
+    if n is None and window_s is not None:
+        raise ValueError("no limit")
     infinity = math.inf
     return Quota(infinity if n is None else n, infinity if window_s is None else window_s, *state)
 
@@ -153,32 +162,32 @@ def _limit(plain: Any, info: ValidationInfo[float]) -> Limit:
         raise ValueError("no limit") from error
 
 
-# The types of what is read; `info.context` is the time now. All numbers are finite, and no text is endless.
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+# The types of what is read; `info.context` is the time now. No number is so large or small that what is
+# computed of some of them overflows, and no text is endless.
+Number = Annotated[float, Field(ge=-memory.LARGEST, le=memory.LARGEST)]
+Positive = Annotated[float, Field(ge=memory.SMALLEST, le=memory.LARGEST)]
+NotNegative = Annotated[float, Field(ge=0, le=memory.LARGEST)]
 Whole = Annotated[int, Field(ge=0, lt=2**53)]  # above, Lua's numbers are not exact
-InFuture = Annotated[float, AfterValidator(lambda in_s, info: info.context + in_s)]
+InFuture = Annotated[Number, AfterValidator(lambda in_s, info: info.context + in_s)]
 InPast = Annotated[
-    float,
+    Number,
     AfterValidator(lambda ago_s, info: info.context - max(0.0, ago_s)),
     PlainSerializer(lambda at, info: info.context - at),
 ]
-Ago = Annotated[float, AfterValidator(lambda ago_s: max(0.0, ago_s))]
+Ago = Annotated[Number, AfterValidator(lambda ago_s: max(0.0, ago_s))]
 Printable = Annotated[str, AfterValidator(_printable)]  # as it goes to log and terminal
 Place = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-Places = Annotated[
-    tuple[Place, ...], Field(min_length=1, max_length=_MOST_OF_CLAIM), AfterValidator(_different)
-]
+Places = Annotated[tuple[Place, ...], Field(min_length=1, max_length=_MOST_OF_CLAIM), AfterValidator(_passed)]
 Subjects = Annotated[tuple[Place, ...], Field(max_length=3), AfterValidator(_different)]
 Names = Annotated[tuple[Place, ...], Field(max_length=_MOST_OF_CLAIM)]
 QuotaRow = Annotated[
-    tuple[Positive | None, Positive | None, float | None, float | None, str, str, bool],
+    tuple[Positive | None, Positive | None, Number | None, Number | None, str, str, bool],
     AfterValidator(_quota),
 ]
 WireReply = Annotated[
     LimitReply,
     _Row(
-        tuple[Fate, float | None, NotNegative, bool, Names, Printable, float | None, tuple[QuotaRow, ...]],
+        tuple[Fate, Number | None, NotNegative, bool, Names, Printable, Number | None, tuple[QuotaRow, ...]],
         _limit_reply,
         _write_limit_reply,
     ),
@@ -242,7 +251,7 @@ class RejectedClaim(NamedTuple):
     name: str
     slug: Annotated[str, AfterValidator(_reason)]
     detail: Printable
-    retry_after_s: float | None
+    retry_after_s: Number | None
 
 
 @dataclass(slots=True)
@@ -263,7 +272,7 @@ class SharedPool:
 
     limits: tuple[WireLimit, ...] = ()
     statuses: tuple[WireStatus, ...] = ()
-    at_a_time: Whole | None = None
+    at_a_time: Annotated[Whole, Field(ge=1)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ SHORT_PAUSE_S = 0.3  # over by the time that another run has begun
 _TRUST = 0.8  # of a window is free after a restart
 _TRY_AFTER_S = 10.0  # whoever takes over looks for a while before it tries more
 _MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ours
+SMALLEST, LARGEST = 1e-12, 1e15  # of a limit's numbers: nobody means others, and sums of them may overflow
 _NUMBERS = ("n", "window", "low", "reads", "others", "seen", "age", "step", "rest")
 
 
@@ -51,7 +52,7 @@ def read(one: Mapping[str, float], now: float) -> Limit:
     """Return the limit that was written. Raises ValueError, KeyError or TypeError where there is none."""
     n, window, low, reads, others, seen, age_s, step, rest_s = (_number(one[name]) for name in _NUMBERS)
     most, high = (_number(one[name]) if name in one else math.inf for name in ("most", "high"))
-    if min(n, window, low, step - 1, most, reads + others) <= 0:
+    if min(n, window, low, step - 1, most, reads + others) < SMALLEST:
         raise ValueError("no limit")
     return Limit(
         n,
@@ -72,7 +73,7 @@ def read(one: Mapping[str, float], now: float) -> Limit:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
         raise ValueError(f"no number from 0: {value!r:.100}")
     return float(value)
 
