@@ -48,6 +48,7 @@ COMPILED = (
     "limits/in_flight.py",
     "limits/lane_queues.py",
     "limits/limit.py",
+    "limits/line_sizes.py",
     "limits/membership.py",
     "limits/observations.py",
     "limits/pacer.py",

@@ -698,6 +698,7 @@ def test_the_end_of_a_pause_and_of_a_scout_leave_the_limit_in_force() -> None:
 def test_a_read_waits_for_reads_only_where_they_count_apart() -> None:
     desk = apart()
     desk.enter(0.0, 300)
+    desk.go(0.0)
     assert desk.pacer.enter(desk.claim(Lane.READ, give_up_at=2.0), 0.0) is None
     assert desk.rejection(0.0, 2.0).slug == "deadline_exceeded"
 

@@ -275,6 +275,79 @@ def test_pools_that_bots_make_are_forgotten_and_those_that_matter_are_not() -> N
     assert not desk.goes(desk.claim(OF_ORDER, Lane.ORDER, give_up_at=1e9), 2.0)
 
 
+def test_what_bots_make_costs_other_pools_no_memory() -> None:
+    """They name so many pairs that pools must be forgotten, and none of their requests is on its way."""
+    desk = Desk(weight=Quota(10, 60.0))
+    for _ in range(10):
+        desk.meets(desk.claim(), 0.0)
+    for number in range(5000):
+        claim = desk.claim((f"one | pair | {number}", WEIGHT), give_up_at=1.0)
+        assert not desk.pacer.goes_at_once(claim, 1.0)
+        assert desk.pacer.enter(claim, 1.0) is not None
+    assert len(desk.pacer.pools.by_place) <= 2001
+    assert not desk.goes(desk.claim(), 2.0)
+
+
+def test_of_pools_that_bots_make_those_are_forgotten_that_were_not_used_for_longest() -> None:
+    desk = Desk()
+    for number in range(2500):
+        for pair in (number, "mine"):
+            desk.meets(desk.claim((f"one | pair | {pair}", WEIGHT), give_up_at=1e9), float(number))
+    kept = desk.pacer.pools.by_place
+    assert {"one | pair | mine", "one | pair | 2499", WEIGHT} <= kept.keys()
+    assert "one | pair | 0" not in kept
+
+
+def test_pauses_of_strangers_take_no_more_room_when_they_are_over() -> None:
+    desk = Desk()
+    desk.meets(desk.claim(OF_ORDER, Lane.ORDER), 0.0)
+    for number in range(10_000):
+        desk.pacer.shut_out(f"stranger {number}", number + 0.5, float(number))
+    assert len(desk.pacer.pools.by_place) <= 2001
+    assert {WEIGHT, ORDERS} <= desk.pacer.pools.by_place.keys()
+
+
+@pytest.mark.parametrize("is_tight", [False, True])
+def test_cancels_that_wait_for_another_pool_keep_no_deadline_from_being_met(is_tight: bool) -> None:
+    desk = Desk(weight=Quota(6000, 60.0))
+    desk.meets(desk.claim(OF_ORDER, Lane.CANCEL), 0.0, refused("orders", 1000.0))
+    for _ in range(900):
+        assert not desk.goes(desk.claim(OF_ORDER, Lane.CANCEL, "b", give_up_at=3600.0), 0.1)
+    if is_tight:
+        desk.pacer.pools.at(WEIGHT).pace(False)
+    assert desk.goes(desk.claim(OF_OTHERS_ORDER, Lane.CANCEL, give_up_at=1.0), 0.2)
+
+
+def test_who_fills_the_line_of_a_key_leaves_the_others_their_part() -> None:
+    desk = Desk(queue=8)
+    desk.meets(desk.claim(), 0.0, refused("weight"))
+
+    def enters(bot: str) -> bool:
+        claim = desk.claim(bot=bot)
+        claim.key = "one"
+        return desk.pacer.enter(claim, 1.0) is None
+
+    assert [enters("flood") for _ in range(9)] == [True] * 8 + [False]
+    assert [enters("other") for _ in range(5)] == [True] * 4 + [False]
+    assert [enters("third") for _ in range(3)] == [True] * 2 + [False]
+    assert not enters("flood")
+    assert len(desk.released(100.0)) == 1, "the scout"
+
+
+def test_who_waits_for_too_many_pools_waits_for_no_more() -> None:
+    desk = Desk()
+    desk.meets(desk.claim(), 0.0, refused("weight"))
+    claims = [desk.claim((f"one | pair | {number}", WEIGHT)) for number in range(201)]
+    *taken, last = (desk.pacer.enter(claim, 1.0) for claim in claims)
+    assert taken == [None] * 200
+    assert last is not None
+    assert last.slug == "queue_full"
+    assert desk.pacer.enter(desk.claim(claims[0].pools), 1.0) is None
+    assert desk.pacer.enter(desk.claim(claims[200].pools, bot="b"), 1.0) is None
+    desk.pacer.leave(claims[1])
+    assert desk.pacer.enter(desk.claim(claims[200].pools), 1.0) is None
+
+
 def test_a_pause_and_what_was_learned_are_kept_by_pool() -> None:
     desk = Desk()
     desk.meets(desk.claim(OF_ORDER, Lane.ORDER), 0.0, refused("orders", 60.0, shuts_out="one"))

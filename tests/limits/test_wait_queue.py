@@ -49,7 +49,9 @@ class Line:
         return self.queue.next_end()
 
     def cost_ahead(self, one: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
-        return self.queue.cost_ahead(one, "all", self.turns, now, slot_s, is_apart=is_apart)
+        return self.queue.cost_ahead(
+            one, self.queue.groups_at("all"), self.turns, now, slot_s, is_apart=is_apart
+        )
 
     def depths(self) -> Counter[tuple[Lane, str]]:
         return Counter({(lane, bot): count for (_, lane, bot), count in self.queue.depths().items()})

@@ -141,6 +141,7 @@ class Leader:
         if not self._is_open:
             self._spent.setdefault(place, []).extend((now - age_s, cost) for age_s, cost in spent)
         else:  # the log goes on in order: it counts as sent now, which is on the safe side
+            self.pacer.pools.make_room()
             self.pacer.pools.at(place).estimator.log.add(now, sum(cost for _, cost in spent))
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
@@ -209,6 +210,7 @@ class Leader:
         held = (one for those in self._held.values() for one in those.values())
         lent = Counter(place for one in held if one.state is _State.CREDIT for place in one.claim.pools)
         room = math.inf
+        self.pacer.pools.make_room()
         for place in passage.pools:
             limits = self.pacer.pools.at(place).estimator.limits
             most = _LENT * min((limit.n for limit in limits), default=_FREELY / _LENT)
@@ -221,4 +223,4 @@ class Leader:
 
 def _unbounded(settings: PacerSettings) -> PacerSettings:
     """Return settings without a bound of the queue: each member bounds its own."""
-    return replace(settings, queue=_UNBOUNDED)
+    return replace(settings, queue=_UNBOUNDED, is_bounded=False)

@@ -7,6 +7,7 @@ pool          what the exchange counts together: gate, scout, pace, and what was
 membership    which pools a request passes
 relay         what a pacer reports, and is told, where several gateways share the limit
 wait_queue    the queue of all that wait
+line_sizes    how many wait, by key and bot
 turns         whose turn it is in a pool: lanes by rank, bots by fair queueing
 lane_queues   the queues of one lane
 gate          closed after a 429 until the pause is over

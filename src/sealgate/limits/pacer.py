@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from sealgate.limits import rejections
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection, Release
+from sealgate.limits.line_sizes import LineSizes
 from sealgate.limits.pool import PART, SHUT_OUT, Pool
 from sealgate.limits.pools import PacerSettings, Pools
 from sealgate.limits.relay import Relay
@@ -53,7 +54,7 @@ class Pacer:
         self._queue = WaitQueue()
         self._flights: dict[str, _Flight] = {}
         self._serials: set[str] = set()  # those of the claims under way
-        self._of_key: dict[str, int] = {}  # how many claims of each key wait
+        self._sizes = LineSizes()
 
     @property
     def settings(self) -> PacerSettings:
@@ -99,10 +100,11 @@ class Pacer:
                 wait_s = min(wait_s, its_wait_s)
         if now + wait_s > claim.give_up_at:
             return rejections.too_long(claim, slowest, wait_s, slowest.estimator.wait_per_cost_s(claim, now))
-        # 3. The queue of its key is full.
-        if self._of_key.get(claim.key, 0) >= self.settings.queue:
-            detail = "Too many requests wait for this key (limits.queue)."
-            return Rejection(claim, "queue_full", detail, wait_s)
+        # 3. The queue of its key is full, or holds too much that is different of its bot.
+        if self._sizes.is_full(claim, self.settings.queue):
+            return rejections.full(claim, wait_s)
+        if self._sizes.is_spread(claim) and self.settings.is_bounded:
+            return rejections.spread(claim, wait_s)
         self._add(claim)
         if self.relay is not None:
             self.relay.enter(claim, now)
@@ -111,7 +113,7 @@ class Pacer:
     def _add(self, claim: Claim) -> None:
         pools = tuple(map(self.pools.at, claim.pools))
         self._queue.add(claim, tuple(pool.turns for pool in pools))
-        self._of_key[claim.key] = self._of_key.get(claim.key, 0) + 1
+        self._sizes.add(claim)
         for pool in pools:
             pool.waiting += 1
 
@@ -120,7 +122,7 @@ class Pacer:
         self._removed(claim)
 
     def _removed(self, claim: Claim) -> None:
-        self._of_key[claim.key] -= 1
+        self._sizes.remove(claim)
         for place in claim.pools:
             self.pools.at(place).waiting -= 1
 
@@ -145,9 +147,11 @@ class Pacer:
         estimator, turns = pool.estimator, pool.turns
         ahead, first = 0.0, claim
         slot_s = estimator.wait_per_cost_s(claim, now)
-        if pool.waiting:
+        is_tight = self.relay is not None or pool.is_tight or pool.ready_at(claim, now) > now
+        if pool.waiting and is_tight:  # else all who wait do so for other pools
             is_apart = claim.is_read and estimator.is_apart
-            ahead = self._queue.cost_ahead(claim, pool.place, turns, now, slot_s, is_apart=is_apart)
+            groups = self._queue.groups_at(pool.place, self.pools.closed_beside(claim, now))
+            ahead = self._queue.cost_ahead(claim, groups, turns, now, slot_s, is_apart=is_apart)
         if ahead:
             kind, heads = pool.class_of(claim), self._queue.heads(self._serials)
             those = (one for one in heads if pool.place in one.pools and pool.class_of(one) == kind)

@@ -251,9 +251,8 @@ class Pool:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits for it or counts in it, and its last event is over."""
-        estimator = self.estimator
-        return not (self.waiting or self._paced or estimator.needs_scout or estimator.in_flight)
+        """Whether nothing waits for it, and nothing is on its way."""
+        return not (self.waiting or self._paced or self.estimator.in_flight)
 
     def status(self, now: float) -> PoolStatus:
         """Return what there is to see of it."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import ONLY, Claim
@@ -21,6 +21,7 @@ _MOST_SHOWN = 100  # of the pools that are one for each route or parameter: word
 class PacerSettings:
     """How many may wait of each key, the pools by name, and whether header fields may state limits.
 
+    Where the queue is not bounded here, other gateways bound what they send here.
     `known` are the published limits of a pool that `pools` does not name.
     """
 
@@ -28,6 +29,7 @@ class PacerSettings:
     known: tuple[Quota, ...] = ()
     headers: bool = True
     pools: Mapping[str, PoolSettings] = field(default_factory=dict)
+    is_bounded: bool = True
 
     def of(self, place: str) -> PoolSettings:
         """Return the settings of the pool at a place."""
@@ -68,19 +70,25 @@ class Pools:
         """Return the pools that a claim passes, from the narrowest; behind them those that are shut out."""
         pools = self._found.get(claim.pools)
         if pools is None:
-            if len(self.by_place) >= _MOST:
-                self._forget_idle()
+            self.make_room()
             pools = self._found[claim.pools] = tuple(map(self.at, claim.pools))
         if self._shut:
             return (*pools, *(self._shut[one] for one in claim.subjects if one in self._shut))
         return pools
 
-    def _forget_idle(self) -> None:
-        """Forget, of the older half, the pools that nothing waits for or counts in, and no pause closes."""
-        for place, pool in [*self.by_place.items()][: _MOST // 2]:
-            if pool.is_idle and pool not in self._closed:
-                del self.by_place[place]
+    def make_room(self) -> None:
+        """Forget what nothing waits for or counts in, and no pause closes, once there are too many pools.
+
+        First go those that are for a route or parameter, as bots choose how many there are; of them, and of
+        the others, those that were not used for longest. Call it before `at` where strangers named the place.
+        """
+        if len(self.by_place) < _MOST:
+            return
+        idle = (pool for pool in self.by_place.values() if pool.is_idle and pool not in self._closed)
+        for pool in nsmallest(_MOST // 2, idle, lambda pool: (not of_in(pool.place), pool.used_at)):
+            del self.by_place[pool.place]
         self._found.clear()
+        self._shut = {one: pool for one, pool in self._shut.items() if pool.place in self.by_place}
 
     def shut(self, subject: str) -> Pool:
         """Return the pool of all that a subject sends, which claims pass until a scout was accepted."""
@@ -97,12 +105,17 @@ class Pools:
         known = (*self._closed, *pools, *self._shut.values())
         self._closed = {pool for pool in known if now < pool.gate.until}
 
+    def closed_beside(self, claim: Claim, now: float) -> set[str]:
+        """Return the places of the pools that pause, and that a claim does not pass."""
+        return self.pauses(now).keys() - claim.pools if self._closed else set()
+
     def pauses(self, now: float) -> dict[str, float]:
         """Return the ends of the pauses, by place."""
         return {pool.place: pool.gate.until for pool in self._closed if now < pool.gate.until}
 
     def hold(self, place: str, until: float, now: float) -> bool:
         """Close a pool until then, if it is not: the pause was met elsewhere or earlier. Return whether."""
+        self.make_room()
         pool = self.at(place)
         if until <= pool.gate.until:
             return False

@@ -3,6 +3,7 @@
 import math
 
 from sealgate.limits.claims import LONGEST_DEADLINE_MS, ONLY, Claim, Rejection
+from sealgate.limits.line_sizes import MOST_DIFFERENT
 from sealgate.limits.pool import SHUT_OUT, Pool, label_of
 
 
@@ -42,6 +43,18 @@ def spent(claim: Claim, pool: Pool, spent_s: float) -> Rejection:
     limit = "its limit" if pool.name in ONLY else _pool(pool)
     detail = f"The exchange says that {limit} is used up for longer than this request may wait."
     return Rejection(claim, "rate_limited", detail, spent_s)
+
+
+def full(claim: Claim, wait_s: float) -> Rejection:
+    """Reject a claim of a bot that has its part of a full queue."""
+    detail = "Too many requests wait for this key (limits.queue)."
+    return Rejection(claim, "queue_full", detail, wait_s)
+
+
+def spread(claim: Claim, wait_s: float) -> Rejection:
+    """Reject a claim of a bot that waits for too many pools."""
+    detail = f"Requests of this bot wait for {MOST_DIFFERENT} different pools; one more is too much."
+    return Rejection(claim, "queue_full", detail, wait_s)
 
 
 def late(claim: Claim) -> Rejection:

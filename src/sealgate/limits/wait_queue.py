@@ -101,6 +101,14 @@ class WaitQueue:
         """Return the claims by what they wait for."""
         return [*self._groups.values()]
 
+    def groups_at(self, place: str, closed: Collection[str] = ()) -> list[Group]:
+        """Return those that pass a pool, and none of those that are closed."""
+        return [
+            group
+            for group in self._groups.values()
+            if place in group.pools and not any(one in closed for one in group.pools)
+        ]
+
     def heads(self, busy: Collection[str] = ()) -> Iterator[Claim]:
         """Yield the first claim of each lane and group, in the order in which they go.
 
@@ -163,11 +171,20 @@ class WaitQueue:
         return min((group.first_end() for group in self._groups.values()), default=float("inf"))
 
     def cost_ahead(  # noqa: PLR0913 - a claim, a pool, and what is known of both
-        self, claim: Claim, place: str, turns: Turns, now: float, slot_s: float, *, is_apart: bool = False
+        self,
+        claim: Claim,
+        groups: Sequence[Group],
+        turns: Turns,
+        now: float,
+        slot_s: float,
+        *,
+        is_apart: bool = False,
     ) -> float:
-        """Estimate the cost that goes before a claim in one of its pools; a cost of 1 takes `slot_s`."""
+        """Estimate the cost that goes before a claim in one of its pools; a cost of 1 takes `slot_s`.
+
+        `groups` are those that wait for this pool.
+        """
         # 1. What waits before it in its own lane. If its limits are apart, other lanes take nothing from it.
-        groups = [group for group in self._groups.values() if place in group.pools]
         lane, rank = claim.lane, RANKS.index(claim.lane)
         found = self._groups.get((claim.pools, claim.subjects))
         mine = LaneQueues(lane, (turns,)) if found is None else found.lanes[lane]
