@@ -70,6 +70,17 @@ def test_a_deadline_that_one_ahead_will_keep_is_not_refused() -> None:
     assert why(paced.enter(read("another", "b", "another", until=3.0), 0.0)) == "deadline_exceeded"
 
 
+def test_one_that_is_alike_and_passes_other_pools_since_a_reload_is_waited_for_there() -> None:
+    paced = pacer()
+    for name in ("first", "second"):
+        claim = read(name, "a")
+        claim.pools = ("pair", "all")
+        assert paced.enter(claim, 0.0) is None
+        assert went(paced, 0.0) == ([], [])
+    assert paced.enter(read("mine", "b"), 0.0) is None
+    assert went(paced, 1.5) == (["first"], [("second", "first"), ("mine", "first")])
+
+
 def test_a_deadline_is_refused_where_the_one_ahead_that_would_have_kept_it_left() -> None:
     paced = pacer()
     first = read("1", "a")

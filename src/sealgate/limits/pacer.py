@@ -95,7 +95,7 @@ class Pacer:
         # 2. Its turn comes too late, and so does that of each identical read which could take it along.
         wait_s, slowest = self._wait_s(claim, pools, now)
         for one in self._queue.first_alike(claim):
-            its_wait_s, _ = self._wait_s(one, pools, now)
+            its_wait_s, _ = self._wait_s(one, self.pools.of(one), now)
             if now + its_wait_s < one.give_up_at:
                 wait_s = min(wait_s, its_wait_s)
         if now + wait_s > claim.give_up_at:
