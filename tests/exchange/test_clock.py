@@ -276,3 +276,10 @@ def test_gap(sampling: Sampling, error_s: float, gap: Gap) -> None:
 @pytest.mark.parametrize("error_s", [0.03, 0.5])
 def test_an_interval_shorter_than_a_quick_one_stays(error_s: float) -> None:
     assert after(5).gap(0.1, error_s) == Gap(0.1, 0.1)
+
+
+def test_a_time_in_whole_seconds_is_no_reason_to_ask_more_often() -> None:
+    """Asked each second, it would use up what the exchange grants there."""
+    rested = Sampling(left=1).taken(0.51)
+    assert rested.gap(30.0, 0.6).latest_s == 30.0
+    assert rested.gap(30.0, 2.0).latest_s < 30.0, "a step is"

@@ -246,6 +246,21 @@ async def test_what_cannot_be_learned_from_a_reply_does_not_lose_it(monkeypatch:
     assert [line["event"] for line in logs] == ["reply_not_learned_from"]
 
 
+async def test_a_refusal_for_the_limit_that_cannot_be_learned_from_pauses_its_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(KeptClock, "taught_by", fail)
+    connection = Connection(answer(429))
+    with capture_logs():
+        async with pipeline_to(connection) as pipeline:
+            with pytest.raises(Refusal, match="rate_limited"):
+                await pipeline.deliver(ORDER, b"{}", admitted())
+    assert len(connection.ends) <= 1, "it was sent once"
+
+
 async def test_for_a_bot_that_is_gone_nothing_is_sent_again() -> None:
     """The rest of the refusal is not read either."""
     ends: list[str] = []

@@ -229,3 +229,14 @@ def test_a_mistake_is_one_line_with_the_nearest_name(text: str, error: str) -> N
         read(text)
     assert str(raised.value).startswith(f"mine.toml:{error}")
     assert "\n" not in str(raised.value)
+
+
+def test_the_pool_of_all_requests_is_one_or_none() -> None:
+    one, other, of_orders = (
+        PoolRule("a", Scope.KEY),
+        PoolRule("b", Scope.ADDRESS),
+        PoolRule("c", Scope.KEY, lanes=frozenset({Lane.ORDER})),
+    )
+    assert LimitRules(Scope.KEY, (), (one, of_orders)).whole is one
+    assert LimitRules(Scope.KEY, (), (one, other)).whole is None
+    assert LimitRules(Scope.KEY, (), (of_orders,)).whole is None

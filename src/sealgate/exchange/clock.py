@@ -146,19 +146,19 @@ class Gap(NamedTuple):
 class Sampling:
     """When to sample: a burst, then at an interval; sooner while the bound is poor; later after failures.
 
-    `left` counts the samples left in the burst, `failures` those that failed in a row. `best_s` is half of
-    the shortest round trip since the burst began: the least error that one sample can have. A bound much
-    wider than that is poor. So a slow network alone is no reason to sample more often, but a step, a suspend
-    or slow replies are.
+    `left` counts the samples left in the burst, `failures` those that failed in a row. `best_s` is the
+    least error that one sample had since the burst began: half of its round trip, and of the unit in which
+    the time is told. A bound much wider than that is poor. So a slow network alone, or a time in whole
+    seconds, is no reason to sample more often, but a step, a suspend or slow replies are.
     """
 
     left: int = BURST
     best_s: float = math.inf
     failures: int = 0
 
-    def taken(self, half_round_trip_s: float) -> "Sampling":
-        """Return the state after a good sample."""
-        return Sampling(max(0, self.left - 1), min(self.best_s, half_round_trip_s))
+    def taken(self, error_s: float) -> "Sampling":
+        """Return the state after a good sample, which alone is true to `error_s`."""
+        return Sampling(max(0, self.left - 1), min(self.best_s, error_s))
 
     def failed(self) -> "Sampling":
         """Return the state after a sample that brought no time."""

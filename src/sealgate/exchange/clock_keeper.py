@@ -155,7 +155,7 @@ class ClockKeeper:
             _, fix = refused_unsigned(answer.status, answer.verdict)
             self._failed(str(error), fix or "check base_url, clock.path and clock.field")
             return
-        self._sampling = self._sampling.taken((received - sent) / 2)
+        self._sampling = self._sampling.taken((received - sent + found.resolution) / 2)
         self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
         if self._clock.trouble is not None:
             self._clock.trouble = None

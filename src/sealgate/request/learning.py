@@ -8,6 +8,7 @@ import structlog
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
 from sealgate.limits.claims import LimitReply
+from sealgate.limits.gate import LONGEST_BACKOFF_S
 from sealgate.limits.limit_reply import counted, limit_reply
 from sealgate.limits.pool import name_in
 from sealgate.limits.scheduler import Permit
@@ -60,6 +61,11 @@ class Learner:
         except Exception:
             told = {"request_id": context.request_id, "exchange": context.exchange}
             log.exception("reply_not_learned_from", **told)
+            # A refusal that nobody learned from must not be followed by the next try at once.
+            if isinstance(attempt, Answer) and attempt.verdict.is_limited:
+                gates = self._exchange.gates
+                subject = gates.of_keys[ticket.key].subjects[0]
+                gates.scheduler.shut_out(subject, now + LONGEST_BACKOFF_S)
 
     def _learn_from_reply(
         self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float
