@@ -69,6 +69,8 @@ def test_a_pool_for_each_route_is_by_method_and_template() -> None:
     rule = PoolRule("path", Scope.ACCOUNT, per="route")
     assert pools_of(rule, "POST", ORDER) == ("account | path | POST /order",)
     assert pools_of(rule, "DELETE", CANCEL) == ("account | path | DELETE /order",)
+    # RFC 9110 section 9.3.2: HEAD is GET without the content.
+    assert pools_of(rule, "HEAD", BALANCE) == pools_of(rule, "GET", BALANCE)
 
 
 PAIR = PoolRule("engine", Scope.ACCOUNT, per_parameter="/pair")
@@ -84,6 +86,14 @@ REQUESTS = {
     "no UTF-8": ({"body": b'{"pair": "\xff"}'}, "account | engine"),
     "too deep": ({"body": b'{"pair": ' + b"[" * 100_000}, "account | engine"),
     "a list in place of an object": ({"body": b'["pair"]'}, "account | engine"),
+    "JSON after white space": ({"body": b' {"pair": "A"}'}, "account | engine | A"),
+    "what is no form beside a query": ({"query": "pair=A", "body": b"\xef\xbb\xbf{}"}, "account | engine"),
+    "twice in JSON": ({"body": b'{"pair": "A", "pair": "B"}'}, "account | engine"),
+    "in other letters, too": ({"body": b'{"pair": "A", "Pair": "B"}'}, "account | engine"),
+    "twice in a form": ({"body": b"pair=A&pair=B"}, "account | engine"),
+    "in the query and in a form": ({"query": "pair=A", "body": b"pair=B"}, "account | engine"),
+    "in the query and in JSON": ({"query": "pair=A", "body": b'{"pair": "B"}'}, "account | engine"),
+    "more than is read at each request": ({"body": b"pair=A&" + b"a=1&" * 5000}, "account | engine"),
     "what is not printable": ({"query": "pair=%07"}, "account | engine"),
     "what is too long": ({"query": f"pair={'x' * 65}"}, "account | engine"),
 }

@@ -67,7 +67,8 @@ class Membership:
             self._rules_of[asked] = rules
         places = []
         for rule in rules:
-            part = f"{method} {route.template}" if rule.per else ""
+            # RFC 9110 section 9.3.2: HEAD is GET without the content.
+            part = f"{'GET' if method == 'HEAD' else method} {route.template}" if rule.per else ""
             if rule.per_parameter:
                 part = read_parameter(rule.per_parameter, query, body)
                 part = part if part.isprintable() and len(part) <= _MOST_LETTERS else ""
