@@ -114,6 +114,33 @@ async def test_what_is_followed_no_more_stays_as_it_was_last(file: Path) -> None
         assert keeper.recall(["other"]) == {"other": {}}
 
 
+async def test_pauses_that_begin_together_are_written_together(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bot that meets one in each of many pools must not keep the disk from the orders of others."""
+    host, writes = HandHost(), 0
+
+    async def keep(self: LearnedKeeper) -> None:
+        nonlocal writes
+        writes += 1
+        await whole(self)
+
+    whole = LearnedKeeper.keep
+    monkeypatch.setattr(LearnedKeeper, "keep", keep)
+    async with running_journal(file) as journal:
+        keeper, made = LearnedKeeper(journal, {}, host), schedulers(host, "one")
+        keeper.follow(made)
+        for _ in range(2):
+            for number in range(50):
+                made["one"].shut_out(f"one key {number + 50 * writes}", host.now() + 900.0)
+            await journal.run(lambda _: None)
+        while len(asyncio.all_tasks()) > 1:
+            await journal.run(lambda _: None)
+    assert writes == 2
+    with closing(connect(file)) as database:
+        assert len(read_limits(database, "one", EPOCH)[0]) == 101
+
+
 def move_away(file: Path) -> None:
     file.rename(file.with_name("elsewhere"))
 

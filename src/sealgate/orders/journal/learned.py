@@ -91,7 +91,8 @@ class LearnedKeeper:
         self._prices = prices
         self._system = system
         self._schedulers: Mapping[str, RateScheduler] = {}
-        self._writing: set[asyncio.Task[None]] = set()
+        self._writing: asyncio.Task[None] | None = None
+        self._is_due = False  # a pause began since what is written was gathered
 
     def follow(self, schedulers: Mapping[str, RateScheduler]) -> None:
         """Keep what these learn from now on; they are by the address of their exchange."""
@@ -146,10 +147,21 @@ class LearnedKeeper:
             await self.keep()
 
     def _keep_soon(self) -> None:
-        """Write in the background: a pause must be known to the next run, even if this one is killed."""
-        task = asyncio.create_task(self.keep())
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
+        """Write in the background: a pause must be known to the next run, even if this one is killed.
+
+        Pauses that begin while it writes are written together, so that many take no time from orders.
+        """
+        self._is_due = True
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._keep_all())
+
+    async def _keep_all(self) -> None:
+        try:
+            while self._is_due:
+                self._is_due = False
+                await self.keep()
+        finally:
+            self._writing = None
 
     async def keep(self) -> None:
         """Write now; a disk that refuses is logged."""
