@@ -366,3 +366,14 @@ def test_a_reply_is_learned_from_in_all_pools_that_its_claim_passed() -> None:
     leader.receive("m", Note(completed=[Completion("1", reply, 0.0, 0.1)]), 0.1)
     assert leader.pacer.pools.by_place["a | orders"].estimator.spent_s(0.2) == pytest.approx(4.9)
     assert leader.pacer.pools.by_place[WEIGHT].estimator.spent_s(0.2) == 0.0
+
+
+def test_a_ban_of_what_a_claim_does_not_belong_to_shuts_out_nobody() -> None:
+    leader = leader_of()
+    leader.receive("m", Note(waits=[claim("1", "a")]), 0.0)
+    leader.advance(0.0)
+    before = {*leader.pacer.pools.by_place}
+    banned = LimitReply(Fate.BANNED, 900.0, shuts_out="a stranger")
+    leader.receive("m", Note(completed=[Completion("1", banned, 0.0, 0.1)]), 0.1)
+    assert leader.pacer.pools.by_place.keys() == before
+    assert leader.pacer.pools.paused_until(("a | orders",)) > 900.0

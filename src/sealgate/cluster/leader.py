@@ -192,7 +192,10 @@ class Leader:
         claim = self._count_sent(held, completion.name, completion.sent_at)
         if claim is not None:
             del held[completion.name]
-            self.pacer.answered(claim, completion.at, completion.reply)
+            reply = completion.reply
+            if reply.shuts_out not in claim.subjects:  # which no gateway says of what it sent
+                reply = replace(reply, shuts_out="")
+            self.pacer.answered(claim, completion.at, reply)
 
     def _lend(self, member: str, passage: Passage, wants: int, now: float) -> None:
         room = min(wants, self._lendable(passage))

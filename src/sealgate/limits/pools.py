@@ -79,14 +79,20 @@ class Pools:
     def make_room(self) -> None:
         """Forget what nothing waits for or counts in, and no pause closes, once there are too many pools.
 
-        First go those that are for a route or parameter, as bots choose how many there are; of them, and of
-        the others, those that were not used for longest. Call it before `at` where strangers named the place.
+        Of those for a route or parameter bots choose how many there are: they take the place of no other.
+        Those go that were not used for longest. Call it before `at` where strangers named the place.
         """
         if len(self.by_place) < _MOST:
             return
-        idle = (pool for pool in self.by_place.values() if pool.is_idle and pool not in self._closed)
-        for pool in nsmallest(_MOST // 2, idle, lambda pool: (not of_in(pool.place), pool.used_at)):
-            del self.by_place[pool.place]
+        parts: list[Pool] = []
+        wholes: list[Pool] = []
+        for pool in self.by_place.values():
+            (parts if of_in(pool.place) else wholes).append(pool)
+        for pools in (parts, wholes):
+            if len(pools) >= _MOST // 2:
+                idle = (pool for pool in pools if pool.is_idle and pool not in self._closed)
+                for pool in nsmallest(len(pools) // 2, idle, lambda pool: pool.used_at):
+                    del self.by_place[pool.place]
         self._found.clear()
         self._shut = {one: pool for one, pool in self._shut.items() if pool.place in self.by_place}
 
