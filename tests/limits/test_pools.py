@@ -348,6 +348,21 @@ def test_who_waits_for_too_many_pools_waits_for_no_more() -> None:
     assert desk.pacer.enter(desk.claim(claims[200].pools), 1.0) is None
 
 
+def test_a_pool_counts_as_the_latest_settings_say() -> None:
+    desk, known = Desk(orders=Quota(3, 1.0)), (Quota(3, 1.0),)
+    assert all(desk.goes(desk.claim(OF_ORDER, Lane.ORDER, cost=3.0), 0.0) for _ in range(2))
+    desk.pacer.pools.adopt(PacerSettings(pools={"orders": PoolSettings(known)}))
+    orders = [desk.claim(OF_ORDER, Lane.ORDER, cost=3.0) for _ in range(2)]
+    assert [desk.goes(one, 5.0) for one in orders] == [True, False]
+
+
+def test_a_refusal_for_which_nobody_waited_makes_nobody_wait_once_a_scout_was_accepted() -> None:
+    desk = Desk(weight=Quota(10, 1.0))
+    desk.meets(desk.claim(), 0.0, refused("weight", 1.0))
+    desk.meets(desk.claim(), 5.0)
+    assert all(desk.pacer.goes_at_once(desk.claim(), 6.0) for _ in range(5))
+
+
 def test_a_pause_and_what_was_learned_are_kept_by_pool() -> None:
     desk = Desk()
     desk.meets(desk.claim(OF_ORDER, Lane.ORDER), 0.0, refused("orders", 60.0, shuts_out="one"))

@@ -106,7 +106,7 @@ class LimitEstimator:
     """The limits of one key, learned and published, and everything that was sent under them."""
 
     def __init__(self, known: tuple[Quota, ...] = (), *, counts_requests: bool = False) -> None:
-        self._counts_requests = counts_requests
+        self.counts_requests = counts_requests
         self.log = SentLog(HORIZON_S)
         self.limits = [self._published(one) for one in known]
         self._known = tuple(self.limits)
@@ -182,7 +182,7 @@ class LimitEstimator:
         return Limit(quota.n, quota.window_s, rate, rate, most=rate)
 
     def _cost_of(self, claim: Claim) -> float:
-        return 1.0 if self._counts_requests else claim.cost
+        return 1.0 if self.counts_requests else claim.cost
 
     @property
     def in_flight(self) -> int:

@@ -76,9 +76,8 @@ class Pacer:
             for pool in pools:
                 if pool.ready_at(claim, now) > now:
                     return False
-            if self._tight:  # nobody waits, and its turn is free: there is no need for a pace any more
-                for pool in pools:
-                    pool.ease(pool.class_of(claim))
+            for pool in pools:  # nobody waits, and its turn is free: there is no need for a pace any more
+                pool.ease(pool.class_of(claim))
         self._go(claim, pools, now)
         return True
 

@@ -90,6 +90,7 @@ class Pool:
         if is_anew or settings.known != self.settings.known:
             self.estimator.publish(settings.known)
         self.settings = settings
+        self.turns.counts_requests = self.estimator.counts_requests = settings.counts_requests
 
     def class_of(self, claim: Claim) -> bool:
         """Return which claims wait with this one: all, or, where the limits are apart, those of its class."""
