@@ -127,6 +127,21 @@ def test_a_scout_that_meets_the_ban_again_is_followed_by_another_pause() -> None
     assert desk.released(1200.3) == [second]
 
 
+def test_a_ban_that_comes_while_the_scout_of_another_is_on_its_way_holds() -> None:
+    desk, mine = Desk(), ("one",)
+    first, second, scout = (desk.claim(subjects=mine) for _ in range(3))
+    assert desk.goes(first, 0.0)
+    assert desk.goes(second, 0.0)
+    desk.answer(first, 0.1, LimitReply(Fate.BANNED, 1.0, shuts_out="one"))
+    assert desk.goes(scout, 1.2)
+    desk.answer(second, 1.3, LimitReply(Fate.BANNED, 600.0, shuts_out="one"))
+    desk.answer(scout, 1.4)
+    waits = [desk.claim(subjects=mine) for _ in range(2)]
+    assert not any(desk.goes(one, 2.0) for one in waits)
+    assert desk.released(601.0) == []
+    assert desk.released(602.0) == waits[:1], "the next scout"
+
+
 def test_what_must_wait_for_a_pool_goes_before_what_came_later_of_a_lower_rank() -> None:
     desk = Desk(weight=Quota(10, 1.0))
     assert sum(desk.goes(desk.claim(), 0.0) for _ in range(10)) == 10

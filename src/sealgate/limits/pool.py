@@ -174,7 +174,7 @@ class Pool:
     def accepted(self, claim: Claim, sent_at: float, now: float) -> None:
         """Learn that a claim was accepted."""
         is_scout = self._end_scout(claim)
-        if is_scout:
+        if is_scout and now >= self.gate.until:  # else another request was refused while it was on its way
             self._was_held = False
         self.estimator.accepted(claim, sent_at, now, is_scout=is_scout)
 
