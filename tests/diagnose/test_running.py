@@ -43,7 +43,7 @@ def test_what_is_known_of_limits() -> None:
     keys = [KEY | {"limits": [shared]}, KEY | {"alias": "alt", "limits": []}]
     _, first, second = judge_running(running(keys=keys), ALL)
     words = (
-        "20 per 1 s, from 14 refusals; someone else seems to be using this key too; next: 21 per 1 s, in 40 s"
+        "20 per 1 s, from 14 refusals; something else seems to use this limit too; next: 21 per 1 s, in 40 s"
     )
     assert (first, second) == (
         ok("limits", f"keys.main: {words}"),

@@ -70,7 +70,7 @@ UNSYNCED = Circumstances(None, has_worked=False)
         (
             "rate_limited",
             WORKED._replace(is_foreign_use=True),
-            "about 20 per 1 s; someone else seems to use this key too",
+            "about 20 per 1 s; something else seems to use this limit too",
         ),
         ("handshake_limited", WORKED, ""),
         ("off_tick", WORKED, ""),

@@ -104,8 +104,8 @@ def test_the_state_shows_as_gauges() -> None:
         "limit_sharing_lead": {("spot", "alt"): 1},
         "limit_sharing_degraded": {("spot", "alt"): 1},
         "queue_depth": {("spot", "main", "order"): 0, ("spot", "alt", "order"): 0},
-        "limit_requests": {("spot", "main", "all", "1s"): 20, ("spot", "main", "all", "0.81s"): 20},
-        "limit_used_ratio": {("spot", "main", "all", "1s"): 0.5, ("spot", "main", "all", "0.81s"): 0.5},
+        "limit_requests": {("spot", "main", "all", "1s"): 20, ("spot", "main", "all", "0.815s"): 20},
+        "limit_used_ratio": {("spot", "main", "all", "1s"): 0.5, ("spot", "main", "all", "0.815s"): 0.5},
         "policy_refusals_total": {("grid", "spot", "symbols"): 7},
         "halted": {("grid", "", ""): 1},
     }
@@ -114,7 +114,7 @@ def test_the_state_shows_as_gauges() -> None:
 
 def test_each_pool_has_series_and_one_of_the_address_has_them_once() -> None:
     weight = pool(SECOND, pool="weight", is_whole=True, is_shared=True)
-    orders = pool(replace(SECOND, window_s=10.0), pool="orders", pause_s=7.0)
+    orders = pool(replace(SECOND, window_s=86400.0), pool="orders", pause_s=7.0)
     keys = (
         replace(KEY, pools=(weight, orders)),
         replace(KEY, alias="alt", pools=(weight, pool(pool="orders"))),
@@ -123,7 +123,7 @@ def test_each_pool_has_series_and_one_of_the_address_has_them_once() -> None:
     found = figures(text(of_exchange(keys=keys, open_pools=(public,))))
     assert counts(found, "limit_requests") == {
         ("spot", "", "weight", "1s"): 20,
-        ("spot", "main", "orders", "10s"): 20,
+        ("spot", "main", "orders", "86400s"): 20,
     }
     assert counts(found, "pool_pause_seconds") == {
         ("spot", "", "weight"): 0,

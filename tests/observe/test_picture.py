@@ -15,6 +15,7 @@ from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
 from sealgate.observe.picture import TICK_S, Picture
+from sealgate.observe.pools import KeyPool
 from sealgate.observe.recent import Recent
 from sealgate.observe.status import (
     ExchangeStatus,
@@ -164,6 +165,33 @@ def test_an_error_with_what_explains_it(before: list[Outcome], evidence: str) ->
     assert (shown["last_ms"], shown["count"], shown["whose"]) == ((WALL - 2) * 1000, 1, "setup")
     assert shown["evidence"].startswith(evidence)
     assert (shown["over_since_ms"], shown["advice"]) == (None, verdict("key_invalid").advice)
+
+
+CLOSED = pool(replace(SECOND, seen=0), pool="orders", passes="requests to /x", pause_s=1.5)
+REFUSING = replace(MINUTE, seen=2, used_ratio=0.1, is_foreign_use=False)
+
+
+@pytest.mark.parametrize(
+    ("pools", "evidence"),
+    [
+        (
+            (pool(SECOND, pool="weight"), CLOSED),
+            "orders (requests to /x): closed for 2 s; everything else goes on",
+        ),
+        (
+            (pool(replace(SECOND, seen=0), pool="weight"), pool(REFUSING, pool="orders")),
+            "orders: about 1200 per 1 min",
+        ),
+        ((pool(replace(SECOND, seen=0), pool="weight"), pool(pool="orders")), ""),
+    ],
+)
+def test_a_refusal_is_explained_by_the_pool_that_may_have_refused(
+    pools: tuple[KeyPool, ...], evidence: str
+) -> None:
+    limited = changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))
+    status = of_exchange(keys=(replace(KEY, pools=pools),))
+    (shown,) = picture(status=status, recent=recent(limited)).document()["errors"]
+    assert shown["evidence"] == evidence
 
 
 def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:

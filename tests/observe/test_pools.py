@@ -83,8 +83,16 @@ def test_a_ban_of_an_only_pool_says_so() -> None:
         (PoolRule("x", Scope.KEY, routes=frozenset({("GET", "/a"), ("HEAD", "/a")})), "requests to /a"),
         (PoolRule("x", Scope.KEY, routes=frozenset({("GET", "/a"), ("PUT", "/b")})), "requests to 2 paths"),
         (
+            PoolRule("x", Scope.KEY, routes=frozenset({("GET", "/v1/a/{id}"), ("PUT", "/v1/b")})),
+            "requests to 2 paths below /v1",
+        ),
+        (
+            PoolRule("x", Scope.KEY, is_signed=True, outside=frozenset({("GET", "/v1/a/{id}")})),
+            "all signed requests except those to /v1/a/{id}",
+        ),
+        (
             PoolRule("x", Scope.KEY, outside=frozenset({("GET", "/a"), ("GET", "/b")})),
-            "requests except those to 2 paths",
+            "all requests except those to 2 paths",
         ),
     ],
 )

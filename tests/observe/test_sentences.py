@@ -269,8 +269,8 @@ KEYS: dict[str, tuple[KeyStatus, str, str]] = {
         replace(KEY, pools=only(replace(SECOND, next_step="next: 21 per 1 s"), MINUTE, at_a_time=3)),
         "",
         (
-            "about 20 per 1 s; next: 21 per 1 s; about 1200 per 1 min; someone else seems to use this key "
-            "too; at most 3 at a time"
+            "about 20 per 1 s; next: 21 per 1 s; about 1200 per 1 min; something else seems to use this "
+            "limit too; at most 3 at a time"
         ),
     ),
     "shared": (
@@ -501,7 +501,7 @@ def test_each_pool_has_its_line() -> None:
             "mood": "",
             "ratio": 0.8,
             "text": "80 % of about 1200 per 1 min",
-            "about": "all requests; all keys share it; someone else seems to use this key too",
+            "about": "all requests; all keys share it; something else seems to use this limit too",
         },
         {
             "name": "orders",

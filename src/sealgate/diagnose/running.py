@@ -63,7 +63,7 @@ def judge_running(status: Status, exchanges: Container[str]) -> Iterator[Finding
         if exchange and exchange not in exchanges:
             continue
         for limit in key["limits"]:
-            foreign = "; someone else seems to be using this key too" if limit["is_foreign_use"] else ""
+            foreign = "; something else seems to use this limit too" if limit["is_foreign_use"] else ""
             next_step = f"; {step}" if (step := limit["next_step"]) else ""
             pool = f", {label_of(limit)}" if key.get("has_pools") else ""
             text = f"{area}{pool}: {limit['words']}{foreign}{next_step}"

@@ -15,7 +15,7 @@ _RAISE_NONCES = (
     f"Most likely {LARGER_NONCES}, such as microseconds: make a new key, or set a larger unit (`nonce`) in a "
     "copy of the venue's file."
 )
-FOREIGN_USE = "someone else seems to use this key too"
+FOREIGN_USE = "something else seems to use this limit too"
 _NEVER_ACCEPTED = "the key has not been accepted since the start"
 _FINE_MS = 1000  # well within any recv_window
 

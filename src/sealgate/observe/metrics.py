@@ -236,9 +236,9 @@ def _of_pools(exchanges: Sequence[ExchangeStatus]) -> Iterator[Metric]:
     spent = {at: pool.spent_s for at, pool in pools.items()}
     text = "Seconds for which the exchange says that nothing is left of a pool"
     yield _gauge("limit_spent_seconds", text, spent, *labels)
-    # A window is a label of two digits, as a learned one may be any number.
+    # A window is a label of three digits, as a learned one may be any number: a day is 86400s.
     limits = {
-        (*at, f"{float(f'{limit.window_s:.1e}'):g}s"): limit
+        (*at, f"{float(f'{limit.window_s:.2e}'):g}s"): limit
         for at, pool in pools.items()
         for limit in pool.limits
     }

@@ -249,9 +249,26 @@ def circumstances_of(status: Status, trouble: Trouble) -> Circumstances:
     if exchange is None:  # a reload has removed it
         return Circumstances(None, has_worked=False)
     key = next((key for key in exchange.keys if key.alias == trouble.key), None)
-    fullest = key.fullest if key else None
-    words, is_foreign = (fullest[1].words, fullest[1].is_foreign_use) if fullest else ("", False)
+    if key and key.has_pools:
+        words, is_foreign = _limit_of_several(key)
+    else:
+        fullest = key.fullest if key else None
+        words, is_foreign = (fullest[1].words, fullest[1].is_foreign_use) if fullest else ("", False)
     return Circumstances(exchange.clock.error_s, has_worked=False, limit=words, is_foreign_use=is_foreign)
+
+
+def _limit_of_several(key: KeyStatus) -> tuple[str, bool]:
+    """Return which pool is closed, else the fullest limit that refused, and whether others seem to use it.
+
+    A limit that never refused explains no refusal: the fullest pool is often not the one that did.
+    """
+    if closed := closed_in_words(key.pools):
+        return closed, False
+    met = [(pool, limit) for pool in key.pools for limit in pool.limits if limit.seen]
+    if not met:
+        return "", False
+    pool, limit = max(met, key=lambda both: both[1].used_ratio)
+    return f"{pool.label}: {limit.words}", limit.is_foreign_use
 
 
 def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:

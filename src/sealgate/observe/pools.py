@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from heapq import nlargest
+from posixpath import commonpath
 from typing import NamedTuple
 
 from sealgate.limits.membership import Membership
@@ -149,16 +150,24 @@ def _passes(rule: PoolRule, *, is_only: bool) -> str:
     which = _and([f"{lane.value}s" for lane in Lane if lane in rule.lanes]) or "requests"
     if rule.is_signed:
         which = f"signed {which}"
-    paths = sorted({template for _, template in rule.routes})
-    if paths:
-        which += f" to {paths[0]}" if len(paths) == 1 else f" to {len(paths)} paths"
-    if excepted := {template for _, template in rule.outside}:
-        which += f" except those to {len(excepted)} paths"
+    if rule.routes:
+        which += f" to {_paths(rule.routes)}"
+    if rule.outside:
+        which = f"all {which} except those to {_paths(rule.outside)}"
     if rule.is_open:
         which += " without a key"
     if which != "requests":
         return which
     return "" if rule.per or rule.per_parameter else "all requests"
+
+
+def _paths(routes: Iterable[tuple[str, str]]) -> str:
+    """Return the only path, or how many there are and where: "9 paths below /api/v3"."""
+    paths = sorted({template for _, template in routes})
+    if len(paths) == 1:
+        return paths[0]
+    below = commonpath(paths) if all(path.startswith("/") for path in paths) else ""
+    return f"{len(paths)} paths" + (f" below {below}" if len(below) > 1 else "")
 
 
 def closed_in_words(pools: Sequence[KeyPool]) -> str:
