@@ -207,7 +207,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
         "FILE: clock.required: is not a boolean; write true or false",
     ),
     "value for a table": ("listen = 1", "FILE: listen: is not a table; set its members one by one"),
-    "value for all bots": ("bots = 1", "FILE: bots: is not a table; set its members one by one"),
+    "value for all bots": ("bots = 1", "FILE: bots: is not a table of tables; write [bots.NAME] for each"),
     "number for a name": ("[bots.a]\ntoken = 'env:X'\nkey = 1", "FILE: bots.a.key: is not a usable name"),
     "bad name": ("[bots.'a b']\ntoken = 'env:X'", 'FILE: bots."a b": is not a usable name'),
     "missing member": ("[keys.a]\napi_key = 'x'", "FILE: keys.a.secret: missing; write it in the file"),

@@ -186,14 +186,18 @@ def test_it_is_shown_where_a_pools_limits_are_from() -> None:
             '[limits.pools.orders]\nknown = ["5"]',
             "limits.pools.orders.known[0]: is not a limit; write requests per time, as in",
         ),
+        (
+            '[[limits.pools]]\nname = "orders"',
+            "limits.pools: is not a table of tables; write [limits.pools.NAME] for each",
+        ),
         ("[limits.pools.'a b']", 'limits.pools."a b": is not the name of a pool; use 1 to 32 of a-z, 0-9, _'),
         (
             '[limits.pools.orders]\nroutes = ["POST /v1/ordre"]',
-            "limits.pools.orders.routes[0]: is no route of the venue mine; write POST /v1/order, or ",
+            "limits.pools.orders.routes[0]: is no route of the venue mine; did you mean POST /v1/order? ",
         ),
         (
             '[limits.pools.orders]\nroutes = ["everything"]',
-            "limits.pools.orders.routes[0]: is no route of the venue mine; write one that it has, or ",
+            "limits.pools.orders.routes[0]: is no route of the venue mine; add it to [[routes]] as `match`",
         ),
     ],
 )
@@ -210,8 +214,8 @@ def test_a_published_limit_of_all_requests_has_no_place_where_no_pool_has_them_a
     with pytest.raises(ConfigError) as raised:
         one('[limits]\nknown = ["5/s"]')
     assert str(raised.value) == (
-        "sealgate.toml: limits.known: is of no pool of the venue mine; write it as known in "
-        "[limits.pools.weight], or another one of weight, orders, wallet, rest"
+        "sealgate.toml: limits.known: the venue mine has no pool of all requests; write it as known in "
+        "[limits.pools.weight], or of one of orders, wallet, rest"
     )
 
 

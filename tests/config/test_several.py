@@ -218,7 +218,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "no tables": (
         f'exchanges = "spot"\n{OF_SPOT}',
         {},
-        "FILE: exchanges: is not a table; set its members one by one",
+        "FILE: exchanges: is not a table of tables; write [exchanges.NAME] for each",
     ),
     "a name for a table": (
         f'[exchanges]\nspot = "binance"\n{OF_SPOT}',

@@ -60,6 +60,24 @@ def test_what_is_commented_out_for_another_venue_is_its_default(tmp_path: Path, 
     assert load_config(file, environ={}) == load_config(before, environ={})
 
 
+@pytest.mark.parametrize(
+    ("name", "pools"),
+    [
+        ("binance", ["weight", "orders", "sapi-address", "sapi-account"]),
+        ("okx", ["place", "amend", "cancel", "orders"]),
+        ("service", []),
+    ],
+)
+def test_published_limits_of_pools_are_in_it_as_comments(tmp_path: Path, name: str, pools: list[str]) -> None:
+    """Where no pool has all requests, `limits.known` would be an error."""
+    text, file = starter_text(built_in_venue(name)), tmp_path / "sealgate.toml"
+    file.write_text(re.sub(r"^#(\[limits.pools.*|known = .*)", r"\1", text, flags=re.MULTILINE))
+    (served,) = load_config(file, environ={}).served.values()
+    assert re.findall(r"^#\[limits.pools.(.*)\]", text, re.MULTILINE) == pools
+    has_known = "\n#known = " in text.partition("#[limits.pools.")[0]
+    assert has_known == (served.venue.limits.whole is not None)
+
+
 def test_every_setting_is_in_it() -> None:
     names = re.findall(r"^#?(\w+) = ", starter_text(), re.MULTILINE)
     only_elsewhere = {"keys.*.passphrase", "keys.*.uid", "environment"}  # the default venue has none

@@ -357,10 +357,10 @@ def _known_is_of_all_requests(config: Config) -> Iterator[Problem]:
     for exchange in config.served.values():
         venue = exchange.venue
         if exchange.limits.known and venue.limits.whole is None:
-            first = venue.limits.pools[0].name
+            first, *others = (pool.name for pool in venue.limits.pools)
             text = (
-                f"is of no pool of the venue {venue.name}; write it as known in [limits.pools.{first}], "
-                f"or another one of {', '.join(pool.name for pool in venue.limits.pools)}"
+                f"the venue {venue.name} has no pool of all requests; write it as known in "
+                f"[limits.pools.{first}]" + (f", or of one of {', '.join(others)}" if others else "")
             )
             yield Problem((*exchange.at, "limits", "known"), text)
 
@@ -378,8 +378,9 @@ def _pools_are_known(config: Config) -> Iterator[Problem]:
                 yield Problem(path, f"is no pool of the venue {venue.name}; {fix} A new pool needs scope")
             for index, route in enumerate(pool.routes or ()):
                 if not pairs_named(route, pairs, venue.prefix):
-                    near = nearest(route, route_names(pairs, venue.prefix)) or "one that it has"
-                    text = f"is no route of the venue {venue.name}; write {near}, or add it to [[routes]]"
+                    near = nearest(route, route_names(pairs, venue.prefix))
+                    fix = f"did you mean {near}? Else add" if near else "add"
+                    text = f"is no route of the venue {venue.name}; {fix} it to [[routes]] as `match`"
                     yield Problem((*path, "routes", index), text)
 
 

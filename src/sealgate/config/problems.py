@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -72,9 +73,18 @@ def _problem(details: "ErrorDetails") -> Problem:
         case "missing":  # a member of a list has no variable
             is_in_list = any(isinstance(part, int) for part in path)
             return Problem(path, MISSING if is_in_list else f"{MISSING}, or set {variable(path)}")
+        case "dict_type" if path and path[-1] in _named_by_users():
+            return Problem(
+                path, f"is not a table of tables; write [{'.'.join(map(str, path))}.NAME] for each"
+            )
         case kind:
             words = _TEXTS[kind].format_map(details.get("ctx", {})) if kind in _TEXTS else details["msg"]
             return Problem(path, words)
+
+
+def _named_by_users() -> set[str | int]:
+    """Return the tables whose members are tables of names that users choose."""
+    return {table for one in all_settings() for table, of in pairwise(one.path) if of == ANY}
 
 
 def nearest_setting(path: SettingPath) -> SettingPath | None:

@@ -46,7 +46,8 @@ def starter_text(venue: Venue | None = None, venue_name: str = "") -> str:
     settings = sorted(filter(one.has, all_settings()), key=_order)
     tables, told = groupby(settings, key=lambda setting: setting.path[:-1]), set[str]()
     about = "" if one.is_default else "".join(f"{line}\n" for line in one.about())
-    return _HEAD + about + "".join(one.table(_header(table), list(group), told) for table, group in tables)
+    texts = (one.table(_header(table), list(group), told) for table, group in tables)
+    return _HEAD + about + "".join((*texts, one.pools()))
 
 
 def starter_of_several(venues: Mapping[str, tuple[Venue, str]]) -> str:
@@ -83,7 +84,7 @@ def starter_of_several(venues: Mapping[str, tuple[Venue, str]]) -> str:
     for table, group in groupby(rest, key=lambda setting: setting.path[:-1]):
         header = f"[[exchanges.{first.name}.routes]]" if table[0] == "routes" else _header(table)
         parts.append(first.table(header, list(group), told))
-    return "".join(parts)
+    return "".join((*parts, *(exchange.pools() for exchange in exchanges)))
 
 
 def leftovers(exchanges: Collection[ExchangeConfig]) -> Iterator[tuple[str, str]]:
@@ -140,8 +141,9 @@ class _Exchange:
             return True
         if not _OF_SEVERAL.isdisjoint(setting.path) or _BY_VENUE in setting.path:
             return False
-        if name == "environment":
-            return bool(self.venue.environments)
+        wants = {"environment": bool(self.venue.environments), "limits.known": bool(self.venue.limits.whole)}
+        if setting.name in wants:
+            return wants[setting.name]
         if table == "signing":
             return self.is_default  # another file says all of it
         if table == "keys" and name == "session":
@@ -157,6 +159,18 @@ class _Exchange:
         is_needed = "." not in header or any(setting.name in self.pasted for setting in settings)
         top = [header if is_needed and "[[" not in header else f"#{header}"] if header else []
         return "\n" + "\n".join([*top, *lines]) + "\n"
+
+    def pools(self) -> str:
+        """Return the published limits of its pools, as comments; but for one that `limits.known` is about."""
+        whole = self.venue.limits.whole
+        pools = [one for one in self.venue.limits.pools if one.known and (one is not whole or self.name)]
+        if not pools:
+            return ""
+        table = f"exchanges.{self.name}.limits.pools" if self.name else "limits.pools"
+        lines = _wrapped(f"What {self.venue.title} counts together, and the published limits of each.")
+        for one in pools:
+            lines += [f"#[{table}.{one.name}]", f"#known = {toml_text(list(one.known))}"]
+        return "\n" + "\n".join(lines) + "\n"
 
     def _lines(self, settings: list[Setting], told: set[str]) -> Iterator[str]:
         for setting in settings:
