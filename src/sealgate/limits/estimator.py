@@ -275,7 +275,7 @@ class LimitEstimator:
                 continue
             if now >= limit.given_up_at:
                 if self._most_in_flight == math.inf:
-                    self._most_in_flight = len(self._in_flight)
+                    self._most_in_flight = float(len(self._in_flight))
                 continue
             limit.took(
                 cost, self._tally(limit), now, is_paced=is_paced, is_carrier=limit.is_carried_by(claim)
@@ -303,7 +303,7 @@ class LimitEstimator:
         """Take in a reply other than a 429; the reply to a scout ends the event."""
         self._trips.add(now - sent_at)
         at_a_time = self._in_flight.accepted(claim.id)
-        self._most_in_flight += 1  # so that twice as many go in each round trip
+        self._most_in_flight += 1.0  # so that twice as many go in each round trip
         if self._budget < BUDGET:
             self._budget = min(BUDGET, self._budget + PER_ACCEPTED)
         self.accepted_in_a_row += 1
@@ -381,7 +381,7 @@ class LimitEstimator:
             is_lone = len(self._observations) == 1 and event.lost <= event.cost
             if is_lone and all(one.n < _EVIDENCE and not one.is_cap for one in found):
                 found = []
-            self._most_in_flight = math.inf if found else 2
+            self._most_in_flight = math.inf if found else 2.0
             drain_s = self._believe(found, event, before, now)
         self.accepted_in_a_row = self._in_flight.peak = 0
         self._resumed_at = event.resumed_at
