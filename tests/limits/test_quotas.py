@@ -83,3 +83,9 @@ def test_each_count_that_is_stated_has_a_name_of_its_own() -> None:
     }
     names = {one.left: one.name for one in parse_quota_fields(fields, NOW)}
     assert names == {5.0: '"second"', 500.0: '"day"', 1.0: "ratelimit-", 3.0: "x-ratelimit-"}
+
+
+def test_of_a_field_without_end_the_first_limits_count() -> None:
+    policies = ",".join(f'"{number}";q={number};w={number}' for number in range(1, 3000))
+    found = parse_quota_fields({"ratelimit-policy": policies}, 0.0)
+    assert [one.n for one in found] == [float(number) for number in range(1, 21)]

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from sealgate.venues.server_time import epoch_seconds
 
@@ -19,6 +20,7 @@ _ITEM = re.compile(r'(?:[^,"]|"[^"]*"?)+')
 _DIGITS = 9  # of a count or a number of seconds; more cannot be meant
 _LONGEST_S = 3600.0  # a longer one may be of another thing, withdrawals say, and would stop all for as long
 _LONGEST_NAME = 64
+_MOST_ITEMS = 20  # of a field: an exchange that states more of them means none of them
 _OLD = ("ratelimit-", "x-ratelimit-")
 
 
@@ -79,7 +81,8 @@ def _left(left: float, reset_s: float, name: str) -> Quota:
 
 
 def _items(value: str | None) -> list[str]:
-    return _ITEM.findall(value.replace("\n", ",")) if value else []
+    found = _ITEM.finditer(value.replace("\n", ",")) if value else ()
+    return [item[0] for item in islice(found, _MOST_ITEMS)]
 
 
 def _name(item: str) -> str:

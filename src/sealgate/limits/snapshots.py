@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from sealgate.limits import Limit, LimitEstimator
+from sealgate.limits.limit import OF_ONE_CLASS
 from sealgate.limits.quotas import Quota
 from sealgate.limits.status import in_words
 
@@ -18,7 +19,7 @@ SHORT_PAUSE_S = 0.3  # over by the time that another run has begun
 _TRUST = 0.8  # of a window is free after a restart
 _TRY_AFTER_S = 10.0  # whoever takes over looks for a while before it tries more
 _MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ours
-SMALLEST, LARGEST = 1e-12, 1e15  # of a limit's numbers: nobody means others, and sums of them may overflow
+SMALLEST, LARGEST = 1e-9, 1e15  # of a limit's numbers: nobody means others, and sums of them may overflow
 _NUMBERS = ("n", "window", "low", "reads", "others", "seen", "age", "step", "rest")
 
 
@@ -52,8 +53,14 @@ def read(one: Mapping[str, float], now: float) -> Limit:
     """Return the limit that was written. Raises ValueError, KeyError or TypeError where there is none."""
     n, window, low, reads, others, seen, age_s, step, rest_s = (_number(one[name]) for name in _NUMBERS)
     most, high = (_number(one[name]) if name in one else math.inf for name in ("most", "high"))
-    if min(n, window, low, step - 1, most, reads + others) < SMALLEST:
+    is_of_one_class = (reads, others) in OF_ONE_CLASS
+    if min(n, window, low, step - 1, most, *(() if is_of_one_class else (reads, others))) < SMALLEST:
         raise ValueError("no limit")
+    refutes = None
+    if "refuted" in one:
+        refutes = Quota(_number(one["refuted"]), _number(one["refuted_window"]))
+        if min(refutes.n, refutes.window_s) < SMALLEST:
+            raise ValueError("no limit that is refuted")
     return Limit(
         n,
         window,
@@ -61,7 +68,7 @@ def read(one: Mapping[str, float], now: float) -> Limit:
         max(low, high),
         (reads, others),
         most,
-        Quota(_number(one["refuted"]), _number(one["refuted_window"])) if "refuted" in one else None,
+        refutes,
         is_bucket=bool(one["is_bucket"]),
         is_held=bool(one["is_held"]),
         seen=int(seen),
