@@ -49,6 +49,8 @@ class StatedCounts:
 
     def spent_s(self, now: float) -> float:
         """Return for how many seconds nothing is left of a count, 0 if something is left of each."""
+        if not self._counts:
+            return 0.0
         return max(
             (one.until - now for one in self._counts.values() if one.left < 1.0 and one.until > now),
             default=0.0,

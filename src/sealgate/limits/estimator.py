@@ -197,12 +197,18 @@ class LimitEstimator:
     @property
     def is_probing(self) -> bool:
         """Whether a step above the pace is being tried."""
-        return any(limit.tried is not None for limit in self.limits)
+        for limit in self.limits:  # noqa: SIM110 - asked often, and `any` of a generator takes longer
+            if limit.tried is not None:
+                return True
+        return False
 
     @property
     def is_apart(self) -> bool:
         """Whether reads, or all others, have a limit of their own."""
-        return any(limit.weights in OF_ONE_CLASS for limit in self.limits)
+        for limit in self.limits:  # noqa: SIM110 - as above
+            if limit.weights in OF_ONE_CLASS:
+                return True
+        return False
 
     @property
     def counts_apart(self) -> bool:
