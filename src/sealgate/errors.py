@@ -81,7 +81,7 @@ REASONS: dict[str, Reason] = {
     ),
     "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Connect to the exchange's web socket directly."),
     "rate_limited": Reason(
-        429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; nothing is sent before that."
+        429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; no such request is sent before that."
     ),
     "upstream_unreachable": Reason(
         502, _UPSTREAM, "Upstream unreachable", "Check `base_url`, the network and the exchange's status."
