@@ -234,6 +234,14 @@ def test_what_replies_state_holds_in_its_own_pool() -> None:
     assert desk.released(6.1) == [order], "without a scout"
 
 
+def test_what_replies_state_of_a_wider_pool_is_not_of_the_narrowest() -> None:
+    desk = Desk()
+    nothing_left = Quota(float("inf"), left=0.0, reset_s=6.0, name="count", pool="weight")
+    desk.meets(desk.claim(OF_ORDER, Lane.ORDER), 0.0, LimitReply(Fate.ACCEPTED, quotas=(nothing_left,)))
+    assert not desk.goes(desk.claim(OF_READ), 1.0)
+    assert desk.goes(desk.claim((ORDERS,), Lane.ORDER), 1.0)
+
+
 def test_what_is_stated_of_no_pool_is_of_the_narrowest() -> None:
     desk = Desk()
     nothing_left = Quota(float("inf"), left=0.0, reset_s=6.0, name="ratelimit")

@@ -1,4 +1,4 @@
-"""What goes into the pacing of a key, and what comes out: frozen values.
+"""What goes into the pacing of an exchange, and what comes out: frozen values.
 
 Times are absolute seconds on the clock that `now` is read from. A cost is what the limit counts, 1 for most.
 """

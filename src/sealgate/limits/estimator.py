@@ -1,4 +1,4 @@
-"""The estimator of the limits of one key: it is told of every request, and says when the next one may go.
+"""The estimator of the limits of one pool: it is told of every request, and says when the next one may go.
 
 1. A limiter refuses when it is full, so whatever its kind, one number was the same at every refusal: how
    full it was, its level.
@@ -103,7 +103,7 @@ class Step(NamedTuple):
 
 
 class LimitEstimator:
-    """The limits of one key, learned and published, and everything that was sent under them."""
+    """The limits of one pool, learned and published, and everything that was sent under them."""
 
     def __init__(self, known: tuple[Quota, ...] = (), *, counts_requests: bool = False) -> None:
         self.counts_requests = counts_requests

@@ -1,4 +1,4 @@
-"""Limits as plain values: for the journal, and for another gateway that takes over the pacing of a key.
+"""Limits as plain values: for the journal, and for another gateway that takes over the pacing.
 
 The times of a monotonic clock mean nothing elsewhere, so the last 429 is written as its age. What comes back
 from the journal is believed as it held; but nobody knows what was sent just before the restart, so a part of

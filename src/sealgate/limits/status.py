@@ -1,4 +1,4 @@
-"""What there is to see of a key's pacing: each belief, the evidence for it, and what would be tried next."""
+"""What there is to see of the pacing: each belief, the evidence for it, and what would be tried next."""
 
 import math
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class LimitStatus:
 
 @dataclass(frozen=True, slots=True)
 class SharingStatus:
-    """How a key is shared: by so many gateways, this one included; `degraded` says why not, None if it is."""
+    """How many gateways share the limits, this one included; `degraded` says why not, None if they do."""
 
     replicas: int
     is_leader: bool
