@@ -377,3 +377,11 @@ def test_a_ban_of_what_a_claim_does_not_belong_to_shuts_out_nobody() -> None:
     leader.receive("m", Note(completed=[Completion("1", banned, 0.0, 0.1)]), 0.1)
     assert leader.pacer.pools.by_place.keys() == before
     assert leader.pacer.pools.paused_until(("a | orders",)) > 900.0
+
+
+def test_a_redis_that_counts_no_gateways_counts_this_one(room: Room) -> None:
+    b = room.members["b"]
+    b.acknowledged(HeartbeatReply("a", room.group.epoch, {}, 0), 101.0)
+    assert b.replicas == 1
+    b.failed("gone", 101.1)
+    assert b.pacer.goes_at_once(claim("b0", "b"), 101.2)

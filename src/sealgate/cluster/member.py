@@ -144,6 +144,7 @@ class Member:
 
     def acknowledged(self, answer: HeartbeatReply, now: float) -> None:
         """Take in the reply of Redis. Raises MessageError where the leader cannot be understood."""
+        answer = replace(answer, replicas=max(1, answer.replicas))  # this one shares, whatever Redis says
         self._hold(answer.pauses, now)
         if answer.epoch != self._epoch:
             self._follow(answer, now)
