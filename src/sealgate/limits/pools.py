@@ -46,6 +46,7 @@ class Pools:
         self._chance = chance
         self._found: dict[tuple[str, ...], tuple[Pool, ...]] = {}  # what claims were found to pass
         self._shut: dict[str, Pool] = {}  # by subject: of those that are shut out
+        self._too_many = _MOST
         self._closed: set[Pool] = set()  # those that had a pause, at the latest look
 
     def adopt(self, settings: PacerSettings) -> None:
@@ -82,7 +83,7 @@ class Pools:
         Of those for a route or parameter bots choose how many there are: they take the place of no other.
         Those go that were not used for longest. Call it before `at` where strangers named the place.
         """
-        if len(self.by_place) < _MOST:
+        if len(self.by_place) < self._too_many:
             return
         parts: list[Pool] = []
         wholes: list[Pool] = []
@@ -93,6 +94,9 @@ class Pools:
                 idle = (pool for pool in pools if pool.is_idle and pool not in self._closed)
                 for pool in nsmallest(len(pools) // 2, idle, lambda pool: pool.used_at):
                     del self.by_place[pool.place]
+        self._too_many = max(
+            _MOST, len(self.by_place) + _MOST // 10
+        )  # looking through all of them takes time
         self._found.clear()
         self._shut = {one: pool for one, pool in self._shut.items() if pool.place in self.by_place}
 
