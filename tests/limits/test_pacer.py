@@ -843,3 +843,30 @@ def test_who_waits_for_a_reply_holds_up_none_of_another_serial_in_its_lane() -> 
         assert desk.go(0.0) == [claim]
     desk.answer(1.0, [under_way])
     assert desk.go(1.0) == [held[0]]
+
+
+def test_a_short_window_goes_at_its_own_pace_beside_one_of_a_day() -> None:
+    desk = Desk(Quota(100, 10.0), Quota(200_000, 86_400.0))
+    desk.answer(0.02, desk.send(0.0, 400))
+    now, went = 0.02, list[float]()
+    while now < 29.0:
+        gone = desk.go(now)
+        went += [now] * len(gone)
+        desk.answer(now + 0.001, gone)
+        again_at = desk.pacer.release(now).look_again_at
+        now = now + 0.01 if again_at is None else max(again_at, now + 0.001)
+    assert len(went) >= 180, "of 200 that two more windows grant"
+
+
+def test_a_refusal_of_a_published_limit_that_is_not_full_slows_the_day_by_nothing() -> None:
+    """Orders that come after a refusal must not go at half of the pace of a day."""
+    desk = Desk(Quota(100, 10.0), Quota(200_000, 86_400.0))
+    desk.answer(0.02, desk.send(0.0, 3))
+    desk.answer(30.02, desk.send(30.0), limited(5.0))
+    waiting = desk.enter(31.0, 5)
+    now = 35.1
+    while waiting[-1] in desk.pacer.waiting():
+        desk.answer(now + 0.001, desk.go(now))
+        again_at = desk.pacer.release(now).look_again_at
+        now = now + 0.01 if again_at is None else max(again_at, now + 0.001)
+    assert now < 36.5

@@ -17,6 +17,7 @@ QUICK_S = 8.0  # a limiter that gives way at once is tried no longer, however lo
 LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may go unnoticed
 AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
 FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what is taken for one rate
+AMPLE = 0.5  # of a published window, up to which nobody has to go evenly for its sake
 FREE = 0.8  # of a long window goes at once in a flood; the rest goes evenly, so that no cancel waits for it
 _PARTS = 6  # of the last seconds, all of which a flood fills
 Weights = tuple[float, float]  # what a read takes of a limit, and what any other request does
@@ -134,6 +135,11 @@ class Limit:
             return False
         ends = (now - part * part_s for part in range(_PARTS))
         return all(tally.count(end - part_s, end) > self.low * part_s for end in ends)
+
+    def is_ample(self, tally: Tally | WeightedTally, now: float) -> bool:
+        """Return whether a published window is not half used."""
+        is_whole = self.most < math.inf and self.low >= self.most / 1.001 and self.window > SHORT_S
+        return is_whole and tally.count(now - self.window) < AMPLE * self.n
 
     def room_at(
         self, cost: float, tally: Tally | WeightedTally, margin_s: float, *, is_flooded: bool
