@@ -110,6 +110,9 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     system = System()
 
     class Log:
+        def info(self, event: str, **_others: object) -> None:
+            assert event == "pool_closed"
+
         def warning(self, _: str, *, stated_s: float, **_others: object) -> None:
             heard.stated.append((now := system.wall(), now + stated_s))
 

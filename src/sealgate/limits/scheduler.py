@@ -16,6 +16,7 @@ from sealgate.limits.firewall import Firewall
 from sealgate.limits.gate import LONGEST_BACKOFF_S
 from sealgate.limits.membership import Membership
 from sealgate.limits.pacer import Pacer
+from sealgate.limits.pool import name_in
 from sealgate.limits.pools import PacerSettings
 from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import PacerStatus
@@ -215,8 +216,19 @@ class RateScheduler:
         """Let the pacer learn from the reply to a claim; `now` is a reading just made."""
         if now is None:
             now = self._system.now()
+        was_closed = reply.is_refusal and self.paused_until(claim.pools, claim.subjects) > now
         self._pacer.answered(claim, now, reply)
         if reply.is_refusal:
+            until = self.paused_until(claim.pools, claim.subjects)
+            if not was_closed:
+                log.info(
+                    "pool_closed",
+                    exchange=self.exchange,
+                    key=claim.key or None,
+                    pool=", ".join(reply.pools or dict.fromkeys(map(name_in, claim.pools))),
+                    for_s=round(until - now, 1),
+                    words=reply.words or None,
+                )
             if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
                 fix = _LIFT if self.sharing is None else _LIFT_SHARED
                 log.warning(
@@ -227,7 +239,7 @@ class RateScheduler:
                     words=reply.words or None,
                     fix=fix,
                 )
-            self._note_pause(self.paused_until(claim.pools, claim.subjects), now)
+            self._note_pause(until, now)
         self.go_on(now)
 
     def _note_pause(self, until: float, now: float) -> None:
