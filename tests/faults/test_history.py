@@ -49,7 +49,7 @@ OUTCOMES = {"done", "refused", "unknown", "not_sent"}
 @pytest.fixture(autouse=True)
 def _lost_scouts_are_soon_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else most of the time all wait for the reply to one that was lost."""
-    monkeypatch.setattr("sealgate.limits.pacer.SCOUT_S", 0.1)
+    monkeypatch.setattr("sealgate.limits.pool.SCOUT_S", 0.1)
 
 
 @dataclass
