@@ -11,43 +11,48 @@
    (`fit.py`): a window, a bucket, a cap on concurrent requests (a window as long as a round trip, counted by
    what is in flight), and from three events on separate windows for reads and for everything else, a window
    in which everything else costs more than a read, or two windows.
-5. Agreement is a likelihood: no event adds more to it than a bound, so that neither a ban nor another user
-   of the limit can outweigh the rest, nor more than the level moved by since the event before, as what is
-   nearly full all the time is full at a refusal by chance; what is not believed yet pays for parameters
-   beyond those of one window or bucket: a cap half of what one event can add, costs and separate windows as
-   much as one, two windows as much as two.
+5. Agreement is a likelihood: no event adds to it, or takes from it, more than a bound, so that neither a ban
+   nor another user of the limit can outweigh the rest, nor more than the movement of the level since the
+   event before can prove, as what is nearly full all the time is full at a refusal by chance; a wait that a
+   bucket or a cap could not cause counts against it for more than any event; what is not believed yet pays
+   for parameters beyond those of one window or bucket: a cap half of what one event can add, costs and
+   separate windows as much as one, two windows as much as two.
 6. Whatever was accepted between two events counts against every limit that would not have allowed it.
 7. To its agreement a hypothesis adds the logarithm of the rate that it allows, so that the least restrictive
-   of equals wins, a little if it is the one that is believed, and more if all its numbers and windows are
+   of equals wins, a little if it is of the kind that is believed, and more if all its numbers and windows are
    such as people publish, unless it limits one class alone.
 8. If the last two or three events alone are explained clearly better, the limit changed before them; if the
    last level is off, a higher one is the limit, and a lower one has the median of the last three believed,
    or the lower of two.
 9. While nobody waits, a request goes at once if it fits into every window; once somebody has to wait,
-   requests go at an even pace, slower where a window is nearly used up, until one comes to a free turn: that
-   nobody waits for the length of a trip, as after reads that went as one, does not end it; a flood, which is
-   longer than bursts that meet, waits before a long window is full, so that no cancel has to wait for its
-   end; and where a 429 costs less than waiting, no learned limit holds anybody: one that was refused less
-   than three times for long, one that is slow after a time without a refusal, and one that a lone refusal
-   after less than ten requests suggests at all; what waits then goes one at first, and twice as many in each
-   round trip, until the next refusal.
+   requests go at an even pace, that of the shortest window and of every other one that is not published or
+   half used, slower where a window is nearly used up, until one comes to a free turn: that nobody waits for
+   the length of a trip, as after reads that went as one, does not end it; a flood, which is longer than
+   bursts that meet, waits before a long window is full, so that no cancel has to wait for the window's end.
+   Where a 429 costs less than waiting, a learned limit holds nobody for long: one that was refused fewer than
+   three times for no longer than a few turns; one that is slow, unless a published one was refuted by it,
+   after a time without a refusal not at all, and so one that a lone refusal after fewer than ten requests
+   suggests; what waits then goes one at first, and twice as many in each round trip, until the next refusal,
+   or until nobody waits any more, when the slow limit is forgotten.
 10. The pace is `low`, which is believed to hold; `high` is the most that the events allow, infinite where
     they say nothing above `low`.
 11. A step up, towards the middle of the two or beyond an exact `low`, is carried by reads (by all others
-    where no read came), never closer together than its rate says; what went and held becomes `low`.
+    where no read came), never closer together than its rate says; if a good part of the excess went and held,
+    the step becomes `low`, else what went; a step that was refused becomes `high`.
 12. A step needs a budget, which accepted requests fill and events empty, the less the further apart the two
-    are; none begins when four refusals came within ten seconds, and beyond what is exact a step waits until
-    the standstill of the last event was a small part of the time.
+    bounds are; none begins when four refusals came within ten seconds, and the first one beyond what is exact
+    waits until the standstill of the last event was a small part of the time, ten minutes at the most.
 13. A pace that was refused while somebody waited is lowered by a small step, doubled each time in a row, if
     it had held and the limiter soon gave way, or if its numbers still look published; otherwise, and the
     third time in a row, it becomes what the events say or, where that is no lower, the middle of it and of
-    what was delivered, but at least half; a break lets the limiter drain.
-14. A cap is raised one by one after a long time without a refusal, until the next one.
+    what was delivered, but at least half; a break lets the limiter drain where the pace itself was lowered.
+14. A cap is raised one by one after a long time without a refusal, until the next refusal.
 15. A published limit is kept to until the exchange states another one of its window, or counts more in it
-    without a refusal. Where it is refused while full, somebody else uses it, and its pace alone is lowered,
-    then searched up to what is published. Two refusals in a row while it was not full refute it, if what
-    explains them is lower: this is learned on like any other, up to what is published. A remainder that a
-    reply states holds until its reset; a limit that a reply states is ignored once much more was accepted.
+    without a refusal. Where it is refused, somebody else may use it: its pace alone is lowered to the part
+    that was full, half at the least, then searched up to what is published. Two refusals in a row while it
+    was not full, bans aside, refute it, if what explains them is lower or smaller: that is then searched like
+    any other limit, up to what is published. A remainder that a reply states holds until its reset or the
+    next statement; a limit that a reply states is ignored once three times as much was accepted.
 """
 
 import math
