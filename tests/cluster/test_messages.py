@@ -280,3 +280,10 @@ def test_a_share_is_no_more_than_its_part_and_is_not_probed_beyond() -> None:
     assert (more_than_one.n, more_than_one.window) == (1.5, 1.0)
     [little] = shares([Limit(2.0, 1.0, 2.0)], 8, is_alone=False)
     assert (little.n, little.window) == (1.0, 4.0)
+
+
+def test_a_quota_that_grants_anything_in_a_window_is_none() -> None:
+    quota = [None, 10.0, None, None, "", "", False]
+    reply = ["accepted", None, 1.0, False, [], "", None, [quota]]
+    with pytest.raises(MessageError):
+        read_message(json.dumps({"note": {"completed": [["1", reply, 0.0, 0.0]]}}), 100.0)
