@@ -26,10 +26,12 @@ from sealgate.limits.scheduler import Permit
 from sealgate.orders.halts import Scope
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.orders.journal import Order
+from sealgate.request.admission import Ticket
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.context import InFlightRequests, RequestContext
 from sealgate.request.halting import Halting
 from sealgate.request.pipeline import Pipeline
+from sealgate.venues.routes import Auth
 
 pytestmark = needs_sources
 
@@ -246,19 +248,24 @@ async def test_what_cannot_be_learned_from_a_reply_does_not_lose_it(monkeypatch:
     assert [line["event"] for line in logs] == ["reply_not_learned_from"]
 
 
-async def test_a_refusal_for_the_limit_that_cannot_be_learned_from_pauses_its_key(
-    monkeypatch: pytest.MonkeyPatch,
+OPEN_READ = ticket("GET /symbols/list")
+OPEN_READ = dataclasses.replace(OPEN_READ, route=dataclasses.replace(OPEN_READ.route, auth=Auth.OPEN))
+
+
+@pytest.mark.parametrize("one", [ORDER, OPEN_READ], ids=["with a key", "without"])
+async def test_after_a_refusal_for_the_limit_that_cannot_be_learned_from_nothing_goes_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, one: Ticket
 ) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(KeptClock, "taught_by", fail)
-    connection = Connection(answer(429))
+    context = admitted(one)
     with capture_logs():
-        async with pipeline_to(connection) as pipeline:
+        async with pipeline_to(Connection(answer(429))) as pipeline:
             with pytest.raises(Refusal, match="rate_limited"):
-                await pipeline.deliver(ORDER, b"{}", admitted())
-    assert len(connection.ends) <= 1, "it was sent once"
+                await pipeline.deliver(one, b"{}", context)
+    assert context.attempts == 1
 
 
 async def test_for_a_bot_that_is_gone_nothing_is_sent_again() -> None:

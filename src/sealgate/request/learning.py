@@ -63,9 +63,8 @@ class Learner:
             log.exception("reply_not_learned_from", **told)
             # A refusal that nobody learned from must not be followed by the next try at once.
             if isinstance(attempt, Answer) and attempt.verdict.is_limited:
-                gates = self._exchange.gates
-                subject = gates.of_keys[ticket.key].subjects[0]
-                gates.scheduler.shut_out(subject, now + LONGEST_BACKOFF_S)
+                line = self._exchange.line_of(ticket.key, ticket.route.auth)
+                line.scheduler.shut_out(line.membership.subjects[0], now + LONGEST_BACKOFF_S)
 
     def _learn_from_reply(
         self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float
@@ -117,11 +116,11 @@ class Learner:
 
         A ban that a request without a key meets can be for nothing but this address.
         """
-        is_open, gates = ticket.route.auth is _OPEN, self._exchange.gates
-        scope = verdict.shuts_out(Scope.ADDRESS if is_open else self._scope)
+        auth = ticket.route.auth
+        scope = verdict.shuts_out(Scope.ADDRESS if auth is _OPEN else self._scope)
         if scope is None:
             return taught
-        membership = gates.of_open if is_open else gates.of_keys[ticket.key]
+        membership = self._exchange.line_of(ticket.key, auth).membership
         return replace(taught, shuts_out=membership.shut_out_by(scope))
 
     def _learn_from_failure(
