@@ -5,9 +5,10 @@ import math
 
 import pytest
 
+from rig.member_room import Room
 from rig.redis_group import RedisGroup
 from sealgate.cluster.leader import LISTENS_S, Leader
-from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, HeartbeatReply, Member
+from sealgate.cluster.member import HeartbeatReply, Member
 from sealgate.cluster.messages import (
     Completion,
     Grant,
@@ -28,39 +29,16 @@ from sealgate.venues.routes import Lane
 
 ALL = "all"
 ANY = Passage((ALL,), ())  # what a claim passes of which nothing more is known
-LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
 
 
 def member_of(name: str) -> Member:
     return Member(Pacer(PacerSettings(), lambda: 0.5), name, lambda: 0.5)
 
 
-class Room:
-    """Members at one table; what is told arrives at once."""
-
-    def __init__(self, *names: str) -> None:
-        self.members = {name: member_of(name) for name in names}
-        self.group = RedisGroup(self._tell)
-        self.now = 100.0
-
-    def _tell(self, channel: str, message: str) -> None:
-        for name, member in self.members.items():
-            if channel in ("all", name):
-                member.receive(message, self.now)
-
-    def heartbeat(self, name: str, now: float) -> HeartbeatReply:
-        self.now = now
-        member = self.members[name]
-        answer = self.group.heartbeat(round(now * 1e6), name, member.heartbeat(now), *LEASES_US)
-        member.acknowledged(answer, now)
-        member.catch_up(now)
-        return answer
-
-
 @pytest.fixture
 def room() -> Room:
     """Return one where "a" leads, and "b" has introduced itself."""
-    room = Room("a", "b")
+    room = Room("a", "b", settings=PacerSettings())
     for now, name in ((100.0, "a"), (100.0, "a"), (100.1, "b"), (100.2, "b"), (100.3, "a")):
         room.heartbeat(name, now)
     return room
@@ -284,7 +262,7 @@ def test_without_redis_it_goes_alone_and_tries_again_soon(room: Room) -> None:
 def test_back_at_an_empty_redis_the_new_leader_listens_first(room: Room) -> None:
     for member in room.members.values():
         member.failed("gone", 101.0)
-    room.group = RedisGroup(room._tell)
+    room.group = RedisGroup(room.tell)
     room.heartbeat("b", 101.3)
     leader = led_by(room.members["b"])
     assert leader.look_at == 101.3 + LISTENS_S

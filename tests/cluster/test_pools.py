@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from rig.redis_group import RedisGroup
+from rig.member_room import Room
 from sealgate.cluster.leader import Leader
-from sealgate.cluster.member import LEADER_LEASE_S, MEMBER_LEASE_S, HeartbeatReply, Member
+from sealgate.cluster.member import HeartbeatReply, Member
 from sealgate.cluster.messages import (
     Completion,
     Grant,
@@ -35,7 +35,6 @@ SETTINGS = PacerSettings(
     }
 )
 WEIGHT = "address | weight"
-LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
@@ -59,28 +58,13 @@ def claim(name: str, key: str, lane: Lane = Lane.ORDER, cost: float = 1.0) -> Cl
     )
 
 
-class Room:
-    """Two gateways, `a` and `b`, each with a key of that name; `a` leads. What is told arrives at once."""
+class Two(Room):
+    """Gateways `a` and `b`, each with a key of that name; `a` leads."""
 
     def __init__(self) -> None:
-        self.members = {name: Member(Pacer(SETTINGS, lambda: 0.5), name, lambda: 0.5) for name in ("a", "b")}
-        self.group = RedisGroup(self._tell)
-        self.now = 100.0
+        super().__init__("a", "b", settings=SETTINGS)
         for now, name in ((100.0, "a"), (100.0, "a"), (100.1, "b"), (100.2, "b"), (100.3, "a")):
             self.heartbeat(name, now)
-
-    def _tell(self, channel: str, message: str) -> None:
-        for name, member in self.members.items():
-            if channel in ("all", name):
-                member.receive(message, self.now)
-
-    def heartbeat(self, name: str, now: float) -> HeartbeatReply:
-        self.now = now
-        member = self.members[name]
-        answer = self.group.heartbeat(round(now * 1e6), name, member.heartbeat(now), *LEASES_US)
-        member.acknowledged(answer, now)
-        member.catch_up(now)
-        return answer
 
     def went(self, now: float) -> list[str]:
         """Let all messages go to and fro; return what each gateway then sent."""
@@ -105,8 +89,8 @@ class Room:
 
 
 @pytest.fixture
-def room() -> Room:
-    return Room()
+def room() -> Two:
+    return Two()
 
 
 def led_by(member: Member) -> Leader:
@@ -114,7 +98,7 @@ def led_by(member: Member) -> Leader:
     return member.relay.leader
 
 
-def test_the_budget_of_the_address_is_one_and_that_of_each_key_its_own(room: Room) -> None:
+def test_the_budget_of_the_address_is_one_and_that_of_each_key_its_own(room: Two) -> None:
     for key in "ab":
         room.ask(101.0, key, 6)
     assert room.went(101.0) == ["a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"]  # four orders of each key
@@ -155,7 +139,7 @@ REFUSALS: dict[str, tuple[LimitReply, set[str], str]] = {
 @pytest.mark.parametrize(("reply", "paused", "goes"), REFUSALS.values(), ids=REFUSALS)
 @pytest.mark.parametrize("refused", ["a", "b"], ids=["the leader is refused", "a member is refused"])
 def test_a_refusal_closes_what_it_names_at_both_and_nothing_else(
-    room: Room, reply: LimitReply, paused: set[str], goes: str, refused: str
+    room: Two, reply: LimitReply, paused: set[str], goes: str, refused: str
 ) -> None:
     """The expectations are written for `a`; for `b` keys change places."""
     other = "b" if refused == "a" else "a"
@@ -180,7 +164,7 @@ def test_a_refusal_closes_what_it_names_at_both_and_nothing_else(
     assert room.went(101.2) == sorted(swapped.split())
 
 
-def test_after_a_pause_of_the_address_one_scout_goes_for_both(room: Room) -> None:
+def test_after_a_pause_of_the_address_one_scout_goes_for_both(room: Two) -> None:
     room.ask(101.0, "b", 1)
     room.went(101.0)
     room.answer(101.1, "b0", "b", LimitReply(Fate.LIMITED, 1.0, 0.0, pools=("weight",)))
@@ -194,7 +178,7 @@ def test_after_a_pause_of_the_address_one_scout_goes_for_both(room: Room) -> Non
     assert len(room.went(102.5)) == 1
 
 
-def test_a_pause_of_a_pool_that_is_met_later_holds_without_redis(room: Room) -> None:
+def test_a_pause_of_a_pool_that_is_met_later_holds_without_redis(room: Two) -> None:
     """It was told of a pool that this gateway had sent nothing through."""
     b = room.members["b"]
     b.receive(json.dumps({"pauses": {"b | orders": 3.0}}), 101.0)
@@ -203,7 +187,7 @@ def test_a_pause_of_a_pool_that_is_met_later_holds_without_redis(room: Room) -> 
     assert b.pacer.goes_at_once(claim("br0", "b", Lane.READ), 101.2)
 
 
-def test_pauses_that_a_stranger_makes_up_take_no_more_than_so_much_room(room: Room) -> None:
+def test_pauses_that_a_stranger_makes_up_take_no_more_than_so_much_room(room: Two) -> None:
     b = room.members["b"]
     b.pacer.pools.at("b | orders")
     for first in (0, 800, 1600):
@@ -310,7 +294,7 @@ def test_alone_each_pool_goes_by_a_careful_part_also_one_that_is_met_later() -> 
     assert all("this gateway's part" in one.limits[0].words for one in shown.values())
 
 
-def test_what_is_kept_are_the_whole_limits_and_the_pauses_of_its_own_pools(room: Room) -> None:
+def test_what_is_kept_are_the_whole_limits_and_the_pauses_of_its_own_pools(room: Two) -> None:
     a, b = room.members["a"], room.members["b"]
     room.ask(101.0, "b", 1)
     room.went(101.0)
@@ -323,7 +307,7 @@ def test_what_is_kept_are_the_whole_limits_and_the_pauses_of_its_own_pools(room:
     assert a.relay.snapshot(a.pacer.pools.snapshot(102.0), 102.0).keys() == a.pacer.pools.by_place.keys()
 
 
-def test_a_member_is_shown_what_the_leader_shows_of_its_pools(room: Room) -> None:
+def test_a_member_is_shown_what_the_leader_shows_of_its_pools(room: Two) -> None:
     room.ask(101.0, "b", 1)
     room.went(101.0)
     led_by(room.members["a"]).pacer.pools.by_place["b | orders"].estimator.believe([Limit(20.0, 1.0, 20.0)])
@@ -339,16 +323,16 @@ def test_a_member_is_shown_what_the_leader_shows_of_its_pools(room: Room) -> Non
     assert b.relay.shown(b.pacer.status(102.0), 102.0).pools["b | met later"].limits == ()
 
 
-def test_of_many_pools_those_are_announced_that_were_used_last(room: Room) -> None:
+def test_of_many_pools_those_are_announced_that_were_used_last(room: Two) -> None:
     leader = led_by(room.members["a"])
     for number in range(300):
-        leader.pacer.pools.at(f"a | paths | {number}").estimator.log.add(101.0 + number / 1000, 1.0)
+        leader.pacer.pools.at(f"a | paths | {number}").count_sent(101.0 + number / 1000, 1.0)
     announced = json.loads(room.members["a"].heartbeat(102.0).announcement)["limits"]["pools"]
     assert [*announced][:2] == ["a | paths | 299", "a | paths | 298"]
     assert len(announced) == 200
 
 
-def test_what_the_leader_says_nothing_of_stays_known_while_it_is_used(room: Room) -> None:
+def test_what_the_leader_says_nothing_of_stays_known_while_it_is_used(room: Two) -> None:
     b = room.members["b"]
     b.pacer.pools.at("b | paths")
     for pools in (("b | paths", "a | paths"), ("b | orders",)):
@@ -379,7 +363,7 @@ def test_a_ban_of_what_a_claim_does_not_belong_to_shuts_out_nobody() -> None:
     assert leader.pacer.pools.paused_until(("a | orders",)) > 900.0
 
 
-def test_a_redis_that_counts_no_gateways_counts_this_one(room: Room) -> None:
+def test_a_redis_that_counts_no_gateways_counts_this_one(room: Two) -> None:
     b = room.members["b"]
     b.acknowledged(HeartbeatReply("a", room.group.epoch, {}, 0), 101.0)
     assert b.replicas == 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from rig.kept_limit import kept
+from rig.pacing import settings_of
 from sealgate.cluster.leader import Leader
 from sealgate.cluster.messages import (
     Completion,
@@ -195,7 +196,7 @@ def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(relay: LeaderRelay) ->
 
 
 def test_in_the_leaders_own_process_a_claim_goes_while_the_leader_has_room(relay: LeaderRelay) -> None:
-    relay.leader = Leader(PacerSettings(known=(Quota(1, 1.0),)), lambda: 0.5, {}, 0.0)
+    relay.leader = Leader(settings_of(Quota(1, 1.0)), lambda: 0.5, {}, 0.0)
     assert [relay.pacer.goes_at_once(claim(name), 0.0) for name in "ab"] == [True, False]
     relay.pacer.leave(claim("b"))
     assert relay.take_note() == Note()
@@ -424,7 +425,7 @@ def test_what_the_journal_kept_is_where_a_leader_starts() -> None:
     ]  # alone from the start, it shows what it learned itself
     restore(relay, kept(20.0, 1.0))
     assert [limit.n for limit in relay.whole(ALL).limits] == [20.0]
-    published = LeaderRelay(Pacer(PacerSettings(known=(Quota(5.0, 1.0),)), lambda: 0.5), "me")
+    published = LeaderRelay(Pacer(settings_of(Quota(5.0, 1.0)), lambda: 0.5), "me")
     restore(published, kept(20.0, 1.0))
     assert [limit.n for limit in published.whole(ALL).limits] == [5.0]
 
@@ -489,7 +490,7 @@ def test_other_settings_are_the_leads_to_go_by(relay: LeaderRelay) -> None:
     """A member keeps its share of what the leader knows; alone it goes by what is published."""
     relay.know(of_all(Limit(10.0, 1.0, 10.0), replicas=2))
     share = relay.pacer.pools.at(ALL).estimator.limits[:]
-    settings = PacerSettings(1, (Quota(20, 1),))
+    settings = settings_of(Quota(20, 1), queue=1)
     adopt(relay, settings)
     assert relay.pacer.pools.at(ALL).estimator.limits == share
     waiting(relay, "a")
@@ -497,7 +498,7 @@ def test_other_settings_are_the_leads_to_go_by(relay: LeaderRelay) -> None:
     relay.leader = Leader(PacerSettings(), lambda: 0.5, {}, 0.0)
     adopt(relay, settings)
     assert [limit.n for limit in relay.leader.pacer.pools.at(ALL).estimator.limits] == [20.0]
-    assert relay.leader.pacer.settings.queue > 1_000_000  # each member bounds its own
+    assert relay.leader.pacer.settings.queue is None  # each member bounds its own
     alone = LeaderRelay(Pacer(PacerSettings(), lambda: 0.5), "me")
     adopt(alone, settings)
     assert [limit.n for limit in alone.pacer.pools.at(ALL).estimator.limits] == [20.0]

@@ -114,7 +114,7 @@ class Kept:
     async def run(self) -> "Kept":
         upstream: Any = self.exchange
         source = TimeSource(self._path, self._field, 30.0)
-        keeper = ClockKeeper(source, self.clock, upstream, Gates(self.gate, {}, OPEN, ONLY), self.host)
+        keeper = ClockKeeper(source, self.clock, upstream, Gates(self.gate, (), OPEN, ONLY), self.host)
         with capture_logs() as self.logs, pytest.raises(asyncio.CancelledError):
             await keeper.run()
         return self

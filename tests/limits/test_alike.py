@@ -2,9 +2,9 @@
 
 from collections import Counter
 
+from rig.pacing import settings_of
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.pacer import Pacer
-from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 
@@ -13,7 +13,7 @@ LIMIT = 10.0  # per second
 
 def pacer(n: float = 1.0, window_s: float = 1.0) -> Pacer:
     """Return one whose limit was just used up."""
-    paced = Pacer(PacerSettings(known=(Quota(n, window_s),)), lambda: 0.0)
+    paced = Pacer(settings_of(Quota(n, window_s)), lambda: 0.0)
     for number in range(int(n)):
         assert paced.goes_at_once(read(f"before {number}", "earlier", None), 0.0)
     return paced

@@ -9,6 +9,7 @@ import pytest
 
 from rig.kept_limit import kept
 from rig.limits_world import Chance
+from rig.pacing import settings_of
 from sealgate.limits import OTHERS, READS, Limit
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
@@ -31,7 +32,7 @@ class Desk:
     """A pacer and the claims made at it."""
 
     def __init__(self, *known: Quota, queue: int = 1000) -> None:
-        settings = PacerSettings(queue, known)
+        settings = settings_of(*known, queue=queue)
         self.pacer = Pacer(settings, lambda: 0.5)
         self.count = 0
 
@@ -715,7 +716,7 @@ def test_who_comes_when_those_who_waited_have_left_is_not_paced() -> None:
 def test_other_settings_leave_a_pause_and_the_line_as_they_are() -> None:
     desk = Desk().paused(2.0)
     desk.enter(0.5, 2)
-    desk.pacer.pools.adopt(PacerSettings(2, (Quota(1, 1),)))
+    desk.pacer.pools.adopt(settings_of(Quota(1, 1), queue=2))
     assert desk.pacer.pools.paused_until() > 0.6
     assert desk.rejection(0.6).slug == "queue_full"
     assert len(desk.go(2.01)) == 1
@@ -725,7 +726,7 @@ def test_other_settings_leave_a_pause_and_the_line_as_they_are() -> None:
 def test_what_was_sent_counts_under_other_published_limits() -> None:
     desk = Desk(Quota(20, 1))
     assert len(desk.send(0.0, 15)) == 15
-    desk.pacer.pools.adopt(PacerSettings(1000, (Quota(18, 1),)))
+    desk.pacer.pools.adopt(settings_of(Quota(18, 1)))
     assert len(desk.send(0.1, 15)) == 3
 
 
@@ -750,7 +751,7 @@ STATED = LimitReply(
 
 def test_limits_that_header_fields_state_are_ignored_where_the_configuration_says_so() -> None:
     desk = Desk(Quota(20, 1))
-    desk.pacer.pools.adopt(PacerSettings(1000, (Quota(20, 1),), headers=False))
+    desk.pacer.pools.adopt(settings_of(Quota(20, 1), headers=False))
     desk.answer(0.0, desk.send(0.0), STATED)
     assert len(desk.send(1.0, 15)) == 15
 

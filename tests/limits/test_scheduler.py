@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from rig.pacing import settings_of
 from rig.wire import let_pass
 from sealgate.limits.claims import Claim
 from sealgate.limits.pacer import Pacer
-from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.limits.scheduler import RateScheduler
 from sealgate.machine.system import System
@@ -28,7 +28,7 @@ def claim(name: str) -> Claim:
 async def test_those_who_hang_up_together_do_not_block_the_rest() -> None:
     system = HandHost()
     known = (Quota(1, 1.0),)
-    scheduler = RateScheduler(Pacer(PacerSettings(known=known), lambda: 0.0), system)
+    scheduler = RateScheduler(Pacer(settings_of(*known), lambda: 0.0), system)
     assert scheduler.pass_at_once(claim("first"), system.now()) is not None
     gone, also_gone, stays = (
         asyncio.ensure_future(scheduler.pass_through(claim(name))) for name in ("gone", "also", "stays")

@@ -9,19 +9,12 @@ from typing import Any
 from rig.leaping import EPOCH
 from rig.limits_limiters import Limiter
 from rig.pool_documents import DOCUMENTS, UNKNOWN, Asked, BanScript, PoolScript, pair_of
-from rig.scripted_exchanges import EXCHANGES, TRIP_S, Said
+from rig.scripted_exchanges import EXCHANGES, PHRASES, TRIP_S, Said
 from rig.upstream import Act, Received, say
 from rig.wire import let_pass, reply
 
 ACCOUNTS = {"ak-one-a": "one", "ak-one-b": "one", "ak-two": "two"}  # of API keys
 _ROUNDED_S = 0.002  # what is stated in whole milliseconds may be so much early
-_PHRASES = {
-    200: b"OK",
-    400: b"Bad Request",
-    403: b"Forbidden",
-    418: b"I'm a teapot",
-    429: b"Too Many Requests",
-}
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ class PooledExchange:
             raw = body if isinstance(body, str) else json.dumps(body)
             lines = [f"{name}: {value}".encode() for name, value in fields.items()]
             lines.append(b"Content-Type: application/json")
-            await say(reply(b"%d %b" % (status, _PHRASES[status]), raw.encode(), *lines))(wire)
+            await say(reply(b"%d %b" % (status, PHRASES[status]), raw.encode(), *lines))(wire)
 
         return answer
 

@@ -17,7 +17,7 @@ from rig.wire import let_pass, reply
 TRIP_S = 0.04  # from the arrival of a request to its reply
 SECRETS = {"SECRET": "c2VjcmV0IHNlY3JldCBzZWNyZXQ=", "PASSPHRASE": "phrase"}
 Said = tuple[int, Any, Mapping[str, object]]
-_PHRASES = {
+PHRASES = {
     200: b"OK",
     400: b"Bad Request",
     403: b"Forbidden",
@@ -334,7 +334,7 @@ class ScriptedExchange:
             await let_pass(TRIP_S)
             raw = body if isinstance(body, str) else json.dumps(body)
             lines = [f"{name}: {value}".encode() for name, value in fields.items()]
-            await say(reply(b"%d %b" % (status, _PHRASES[status]), raw.encode(), *lines))(wire)
+            await say(reply(b"%d %b" % (status, PHRASES[status]), raw.encode(), *lines))(wire)
 
         return answer
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from rig.pacing import settings_of
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.limits.pacer import Pacer
-from sealgate.limits.pools import PacerSettings
 from sealgate.limits.quotas import Quota
 from sealgate.venues.routes import Lane
 
@@ -38,7 +38,7 @@ class Day:
     """Workers that share a limit of 5 per second."""
 
     def __init__(self, *workers: Worker) -> None:
-        self.pacer = Pacer(PacerSettings(known=(Quota(5, 1.0),)), lambda: 0.5)
+        self.pacer = Pacer(settings_of(Quota(5, 1.0)), lambda: 0.5)
         self.workers: dict[str, Worker] = {}
         self.numbers = itertools.count()
         self.events: list[tuple[float, int, str, Claim | Worker | None]] = []

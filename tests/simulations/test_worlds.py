@@ -23,7 +23,7 @@ from rig.limits_limiters import (
     TokenBucket,
 )
 from rig.limits_world import Bot, Chance, Scenario, World
-from sealgate.limits.pools import PacerSettings
+from rig.pacing import settings_of
 from sealgate.limits.quotas import Quota
 
 LIMITERS: dict[str, Callable[[Chance], Limiter]] = {
@@ -106,7 +106,7 @@ def test_an_exchange_that_bans_the_often_refused_is_not_provoked(
 def test_nobody_waits_while_the_demand_is_under_the_limit(kind: str, seed: int, is_known: bool) -> None:
     # Four bots, each five at once and not again within a second: never more than 20 in any second.
     bots = tuple(Bot(name, burst=5, every_s=1.8) for name in "abcd")
-    known = PacerSettings(known=(Quota(20, 1.0),)) if is_known else PacerSettings()
+    known = settings_of(*[Quota(20, 1.0)] * is_known)
     scenario = Scenario(kind, LIMITERS[kind], 20.0, 1.0, bots, 30.0)
     log = World(scenario, Gateway(seed, settings=known), seed).run()
     assert log.refused == []
@@ -125,7 +125,7 @@ def test_shares_go_by_weight(kind: str, seed: int) -> None:
 @given(SEEDS, st.integers(1, 20))
 def test_the_line_never_holds_more_than_it_may(seed: int, queue: int) -> None:
     """It is what fits into it, and what each bot that comes to a full line has as its part."""
-    gateway = Gateway(seed, settings=PacerSettings(queue=queue, known=(Quota(5, 1.0),)))
+    gateway = Gateway(seed, settings=settings_of(Quota(5, 1.0), queue=queue))
     world = World(Scenario("log", LIMITERS["log"], 5.0, 1.0, SATURATED, 10.0), gateway, seed)
     world.run()
     assert sum(gateway.pacer.status(10.0).waiting.values()) <= sum(

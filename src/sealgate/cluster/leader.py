@@ -20,7 +20,6 @@ from sealgate.limits.pacer import Pacer
 from sealgate.limits.pools import PacerSettings
 from sealgate.venues.routes import Lane
 
-_UNBOUNDED = 1 << 62  # more claims than can wait
 LISTENS_S = 0.5  # longer than members take to notice a new leader
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits while no limit is known
@@ -132,9 +131,8 @@ class Leader:
         if not self._is_open and now >= self._opens_at:
             self._is_open = True
             for place, spent in self._spent.items():
-                log = self.pacer.pools.at(place).estimator.log
                 for at, cost in sorted(spent):
-                    log.add(at, cost)
+                    self.pacer.pools.at(place).count_sent(at, cost)
         return self._is_open
 
     def _count(self, place: str, spent: Sequence[tuple[float, float]], now: float) -> None:
@@ -142,7 +140,7 @@ class Leader:
             self._spent.setdefault(place, []).extend((now - age_s, cost) for age_s, cost in spent)
         else:  # the log goes on in order: it counts as sent now, which is on the safe side
             self.pacer.pools.make_room()
-            self.pacer.pools.at(place).estimator.log.add(now, sum(cost for _, cost in spent))
+            self.pacer.pools.at(place).count_sent(now, sum(cost for _, cost in spent))
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
         """Let a claim go, add it to the queue, or reject it.
@@ -226,4 +224,4 @@ class Leader:
 
 def _unbounded(settings: PacerSettings) -> PacerSettings:
     """Return settings without a bound of the queue: each member bounds its own."""
-    return replace(settings, queue=_UNBOUNDED, is_bounded=False)
+    return replace(settings, queue=None)

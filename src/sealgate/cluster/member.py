@@ -247,7 +247,7 @@ class Member:
         return write(Message(self._epoch, limits=self.relay.common), now)
 
     def _common(self, leader: Leader, now: float) -> SharedLimits:
-        pools = sorted(leader.pacer.pools.by_place.values(), key=lambda pool: pool.last_sent, reverse=True)
+        pools = sorted(leader.pacer.pools.by_place.values(), key=lambda pool: pool.used_at, reverse=True)
         known = {}
         for pool in pools[:_MOST_ANNOUNCED]:
             status = pool.status(now)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sealgate.config.settings import Limits, Pool, Route
 from sealgate.limits.quotas import Quota
-from sealgate.venues.limit_rules import LimitRules, PoolRule, pairs_named, pairs_of, published
+from sealgate.venues.limit_rules import LimitRules, PoolRule, most_in, pairs_named, pairs_of
 from sealgate.venues.replies import Scope
 from sealgate.venues.routes import Lane, RouteTable
 from sealgate.venues.venue import Venue
@@ -48,7 +48,7 @@ def limit_rules(venue: Venue, limits: Limits, routes: Sequence[Route]) -> LimitR
     counters = []
     for counter in rules.counters:
         known = pools[counter.pool].known
-        most = next((n for n, window_s in map(published, known) if window_s == counter.window_s), 0.0)
+        most = most_in(known, counter.window_s)
         is_new = most and counter.most and known != of_file[counter.pool]
         counters.append(replace(counter, most=most) if is_new else counter)
     return LimitRules(rules.scope, tuple(counters), tuple(pools.values()))

@@ -23,14 +23,13 @@ from typing import Final, NamedTuple
 from sealgate.limits import rejections
 from sealgate.limits.claims import Claim, Fate, LimitReply, Rejection, Release
 from sealgate.limits.line_sizes import LineSizes
-from sealgate.limits.pool import PART, SHUT_OUT, Pool
+from sealgate.limits.pool import SHUT_OUT, Pool, shut_out_place
 from sealgate.limits.pools import PacerSettings, Pools
 from sealgate.limits.relay import Relay
 from sealgate.limits.status import PacerStatus
 from sealgate.limits.wait_queue import WaitQueue
 
 _ACCEPTED: Final = Fate.ACCEPTED
-_LOST: Final = Fate.LOST
 _NOTHING = Release((), (), None)
 _AT_ONCE_S = 0.001  # a claim sent so soon after it was let go counts from then: round trips vary by more
 
@@ -100,9 +99,10 @@ class Pacer:
         if now + wait_s > claim.give_up_at:
             return rejections.too_long(claim, slowest, wait_s, slowest.estimator.wait_per_cost_s(claim, now))
         # 3. The queue of its key is full, or holds too much that is different of its bot.
-        if self._sizes.is_full(claim, self.settings.queue):
+        queue = self.settings.queue
+        if queue is not None and self._sizes.is_full(claim, queue):
             return rejections.full(claim, wait_s)
-        if self._sizes.is_spread(claim) and self.settings.is_bounded:
+        if queue is not None and self._sizes.is_spread(claim):
             return rejections.spread(claim, wait_s)
         self._add(claim)
         if self.relay is not None:
@@ -181,7 +181,7 @@ class Pacer:
         late_s = now - at
         if late_s > _AT_ONCE_S:
             for pool in pools:
-                pool.estimator.sent(claim, at, now)
+                pool.sent(claim, at, now)
             self._flights[claim.id] = _Flight(now, pools)
         if self.relay is not None:
             self.relay.sent(claim, now, late_s)
@@ -264,30 +264,35 @@ class Pacer:
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from the reply to a claim that was let go."""
-        sent_at, pools = self._land(claim)
-        if self.relay is not None:
-            self._pass_on(self.relay, claim, _Flight(sent_at, pools), now, reply)
-        elif reply.fate is _ACCEPTED:
+        sent_at, pools = flight = self._land(claim)
+        if reply.is_refusal:
+            self._refused(claim, flight, now, reply)
+        elif reply.fate is _ACCEPTED and self.relay is None:
             for pool in pools:
                 pool.accepted(claim, sent_at, now)
             self.pools.admit()
-        elif reply.fate is _LOST:
-            for pool in pools:
-                pool.lost(claim, is_answered=False)
         else:
-            self._refused(claim, sent_at, pools, now, reply)
-        if reply.quotas and self.settings.headers and self.relay is None:
+            for pool in pools:
+                pool.lost(claim, is_answered=self.relay is not None)
+        if self.relay is not None:  # only the leader learns from it
+            self.relay.answered(claim, sent_at, now, reply)
+        elif reply.quotas and self.settings.headers:
             self._stated(pools, reply, now)
 
-    def _refused(self, claim: Claim, sent_at: float, pools: Passed, now: float, reply: LimitReply) -> None:
+    def _refused(self, claim: Claim, flight: _Flight, now: float, reply: LimitReply) -> None:
+        """Close what the refusal is of, here at once whoever learns from it."""
+        sent_at, pools = flight
         refusing = _refusing(reply, pools)
         if reply.shuts_out:
             self.pools.shut(reply.shuts_out).shut_out(claim, now, reply)
         for pool in pools:
-            if pool in refusing:
+            if pool not in refusing:
+                pool.lost(claim, is_answered=True)
+            elif self.relay is None:
                 pool.throttled(claim, sent_at, now, reply)
             else:
-                pool.lost(claim, is_answered=True)
+                pool.close(now, reply)
+                pool.took_back(claim, sent_at)
         self.pools.note_closed(pools, now)
 
     def _stated(self, pools: Passed, reply: LimitReply, now: float) -> None:
@@ -300,22 +305,6 @@ class Pacer:
             if quotas:
                 pool.estimator.stated(quotas, now)
 
-    def _pass_on(self, relay: Relay, claim: Claim, flight: _Flight, now: float, reply: LimitReply) -> None:
-        """Leave it to the leader to learn from a reply; a refusal closes the gates here at once."""
-        sent_at, pools = flight
-        refusing = _refusing(reply, pools) if reply.is_refusal else ()
-        if reply.shuts_out:
-            self.pools.shut(reply.shuts_out).shut_out(claim, now, reply)
-        for pool in pools:
-            if pool in refusing:
-                pool.close(now, reply)
-                pool.took_back(claim, sent_at)
-            else:
-                pool.lost(claim, is_answered=True)
-        if reply.is_refusal:
-            self.pools.note_closed(pools, now)
-        relay.answered(claim, sent_at, now, reply)
-
     def hold(self, place: str, until: float, now: float) -> bool:
         """Close a pool until then, if it is not: the pause was met elsewhere or earlier. Return whether."""
         is_new = self.pools.hold(place, until, now)
@@ -325,7 +314,7 @@ class Pacer:
 
     def shut_out(self, subject: str, until: float, now: float) -> bool:
         """Let nothing of a subject go before `until`, as `hold` does."""
-        return self.hold(f"{subject}{PART}{SHUT_OUT}", until, now)
+        return self.hold(shut_out_place(subject), until, now)
 
     def waiting(self) -> tuple[Claim, ...]:
         """Return the claims in the queue, in the order in which they entered."""

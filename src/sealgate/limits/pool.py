@@ -7,7 +7,6 @@ learned. A request passes several pools (pacer.py); a refusal, a count or a ban 
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Final
 
 from sealgate.limits import LimitEstimator
 from sealgate.limits import snapshots as memory
@@ -18,7 +17,6 @@ from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import PoolStatus, limit_statuses
 from sealgate.limits.turns import Turns
 
-_LOST: Final = Fate.LOST
 _LATELY_S = 10.0  # for so long a rate is measured, to be shown
 SCOUT_S = 2.0  # a scout without a reply for so long is followed by the next one
 PART = " | "  # between a subject, the name of its pool and what the pool is for each of
@@ -43,6 +41,11 @@ def name_in(place: str) -> str:
     """Return the name of the pool at a place: "subject | name" or "subject | name | what it is for"."""
     parts = place.split(PART, 2)
     return parts[1] if len(parts) > 1 else place
+
+
+def shut_out_place(subject: str) -> str:
+    """Return the place of the pool of all that a subject sends."""
+    return f"{subject}{PART}{SHUT_OUT}"
 
 
 def subject_in(place: str) -> str:
@@ -72,12 +75,9 @@ class Pool:
         self.refusal = LimitReply(Fate.ACCEPTED)  # which began the latest pause
         self.reopens_at = -math.inf  # the end of the latest long pause
         self.waiting = 0
-        self.used_at = -math.inf  # when a claim last went
+        self.used_at = -math.inf  # when a claim was last let go or sent
         self._chance = chance
-        self._paced: set[bool] = (
-            set()
-        )  # classes that go at a pace: a claim had to wait, and none found its turn free since
-        self._quiet: set[bool] = set()  # those of them of which no claim waits any more
+        self._quiet: set[bool] = set()  # classes that go at a pace, and of which no claim waits any more
         self._scout = ""
         self._scout_until = -math.inf
         self._was_held = False  # the latest pause was met elsewhere, and no scout was accepted since
@@ -98,23 +98,21 @@ class Pool:
 
     def is_paced(self, claim: Claim) -> bool:
         """Return whether claims of this class go at a pace."""
-        return bool(self._paced) and self.class_of(claim) in self._paced
+        paced = self.turns.paced
+        return bool(paced) and self.class_of(claim) in paced
 
     @property
     def is_tight(self) -> bool:
         """Whether some class goes at a pace."""
-        return bool(self._paced)
+        return bool(self.turns.paced)
 
     def pace(self, kind: bool) -> None:  # noqa: FBT001 - one of two classes
         """Let a class go at a pace from now on."""
-        self._paced.add(kind)
-        self.turns.is_tight = True
+        self.turns.paced.add(kind)
 
     def ease(self, kind: bool) -> None:  # noqa: FBT001 - one of two classes
         """Let a class go at once again."""
-        if self._paced:
-            self._paced.discard(kind)
-            self.turns.is_tight = bool(self._paced)
+        self.turns.paced.discard(kind)
 
     def ease_if_quiet(self, kind: bool) -> None:  # noqa: FBT001 - one of two classes
         """Let a class go at once again if none of it waited when the queue was last looked through."""
@@ -123,7 +121,7 @@ class Pool:
 
     def settle(self, waiting: Collection[tuple["Pool", bool]]) -> None:
         """Note which classes wait, now that the whole queue was looked through."""
-        self._quiet = {kind for kind in self._paced if (self, kind) not in waiting}
+        self._quiet = {kind for kind in self.turns.paced if (self, kind) not in waiting}
 
     def ready_at(self, claim: Claim, now: float) -> float:
         """Return when the claim may go; infinity where that depends on a reply."""
@@ -156,15 +154,19 @@ class Pool:
         if not is_granted and (self.estimator.needs_scout or self._was_held):
             self._scout, self._scout_until = claim.id, now + SCOUT_S
 
+    def sent(self, claim: Claim, let_go_at: float, now: float) -> None:
+        """Count a claim that was let go then from now on, as its first byte leaves."""
+        self.used_at = now
+        self.estimator.sent(claim, let_go_at, now)
+
+    def count_sent(self, at: float, cost: float) -> None:
+        """Count what another gateway sent."""
+        self.used_at = max(self.used_at, at)
+        self.estimator.log.add(at, cost)
+
     def sent_cost(self, since: float, until: float | None = None) -> float:
         """Return the cost of what was sent in (since, until]."""
         return self.estimator.log.all.count(since, until)
-
-    @property
-    def last_sent(self) -> float:
-        """When a claim was last sent, minus infinity if there was none."""
-        times = self.estimator.log.all.times
-        return times[-1] if times else -math.inf
 
     def took_back(self, claim: Claim, sent_at: float) -> None:
         """Take back a claim that was let go and never sent."""
@@ -189,26 +191,22 @@ class Pool:
 
     def throttled(self, claim: Claim, sent_at: float, now: float, reply: LimitReply) -> None:
         """Close the gate, and learn that the pool was full."""
-        reply = self._documented(reply, now)
-        stated_s = self.close(now, reply, is_scout=self._end_scout(claim))
+        self.close(now, reply, is_scout=self._end_scout(claim))
+        refusal = self.refusal
+        # What documents ask for does not tell when the limiter gives way.
+        stated_s = None if refusal.is_documented else usable(refusal.retry_after_s)
+        is_ban = refusal.fate is Fate.BANNED
         self.estimator.throttled(
-            claim,
-            sent_at,
-            self.gate.until,
-            None if reply.is_documented else stated_s,  # which does not tell when the limiter gives way
-            reply.resolution_s,
-            is_ban=reply.fate is Fate.BANNED,
+            claim, sent_at, self.gate.until, stated_s, refusal.resolution_s, is_ban=is_ban
         )
         self.pace(self.class_of(claim))
 
-    def close(self, now: float, reply: LimitReply, *, is_scout: bool = False) -> float | None:
-        """Pause after a refusal; return the wait that it stated, if a pause can mean it."""
-        reply = self._documented(reply, now)
-        stated_s = usable(reply.retry_after_s)
-        self.refusal = reply
+    def close(self, now: float, reply: LimitReply, *, is_scout: bool = False) -> None:
+        """Pause after a refusal, which is that of the pool from now on."""
+        self.refusal = self._documented(reply, now)
+        stated_s = usable(self.refusal.retry_after_s)
         self.gate = self.gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
         self._note_pause(now)
-        return stated_s
 
     def _documented(self, reply: LimitReply, now: float) -> LimitReply:
         """Return a refusal that states no wait with the one that follows from the published windows.
@@ -253,7 +251,7 @@ class Pool:
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits for it, and nothing is on its way."""
-        return not (self.waiting or self._paced or self.estimator.in_flight)
+        return not (self.waiting or self.is_tight or self.estimator.in_flight)
 
     def status(self, now: float) -> PoolStatus:
         """Return what there is to see of it."""

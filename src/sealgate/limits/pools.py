@@ -7,33 +7,29 @@ from heapq import nlargest, nsmallest
 
 from sealgate.limits import snapshots as memory
 from sealgate.limits.claims import ONLY, Claim
-from sealgate.limits.pool import PART, SHUT_OUT, Pool, PoolSettings, name_in, of_in, subject_in
-from sealgate.limits.quotas import Quota
+from sealgate.limits.pool import SHUT_OUT, Pool, PoolSettings, name_in, of_in, shut_out_place, subject_in
 from sealgate.limits.snapshots import Snapshot
 from sealgate.limits.status import PoolStatus
 
+_UNKNOWN = PoolSettings()
 _MOST = 2000  # that are kept: with one for each value of a parameter, bots choose how many there are
-
 _MOST_SHOWN = 100  # of the pools that are one for each route or parameter: words take time
 
 
 @dataclass(frozen=True, slots=True)
 class PacerSettings:
-    """How many may wait of each key, the pools by name, and whether header fields may state limits.
+    """How many may wait of each key, whether header fields may state limits, and the pools by name.
 
-    Where the queue is not bounded here, other gateways bound what they send here.
-    `known` are the published limits of a pool that `pools` does not name.
+    `queue` is None where other gateways bound what they send here.
     """
 
-    queue: int = 1000
-    known: tuple[Quota, ...] = ()
+    queue: int | None = 1000
     headers: bool = True
     pools: Mapping[str, PoolSettings] = field(default_factory=dict)
-    is_bounded: bool = True
 
     def of(self, place: str) -> PoolSettings:
         """Return the settings of the pool at a place."""
-        return self.pools.get(name_in(place)) or PoolSettings(self.known)
+        return self.pools.get(name_in(place), _UNKNOWN)
 
 
 class Pools:
@@ -94,15 +90,14 @@ class Pools:
                 idle = (pool for pool in pools if pool.is_idle and pool not in self._closed)
                 for pool in nsmallest(len(pools) // 2, idle, lambda pool: pool.used_at):
                     del self.by_place[pool.place]
-        self._too_many = max(
-            _MOST, len(self.by_place) + _MOST // 10
-        )  # looking through all of them takes time
+        # Looking through all of them takes time: it is not done for each new one.
+        self._too_many = max(_MOST, len(self.by_place) + _MOST // 10)
         self._found.clear()
         self._shut = {one: pool for one, pool in self._shut.items() if pool.place in self.by_place}
 
     def shut(self, subject: str) -> Pool:
         """Return the pool of all that a subject sends, which claims pass until a scout was accepted."""
-        pool = self._shut[subject] = self.at(f"{subject}{PART}{SHUT_OUT}")
+        pool = self._shut[subject] = self.at(shut_out_place(subject))
         return pool
 
     def admit(self) -> None:
@@ -143,7 +138,7 @@ class Pools:
 
     def reopens_at(self, places: Iterable[str], subjects: Iterable[str]) -> float:
         """Return the end of their latest long pause, minus infinity if there was none."""
-        all_places = (*places, *(f"{one}{PART}{SHUT_OUT}" for one in subjects))
+        all_places = (*places, *map(shut_out_place, subjects))
         known = [self.by_place[place] for place in all_places if place in self.by_place]
         return max((pool.reopens_at for pool in known), default=-math.inf)
 

@@ -339,7 +339,7 @@ class Gates:
     """Where the requests to one exchange wait, and what is known of those who send them."""
 
     scheduler: RateScheduler
-    of_keys: Mapping[str, Membership]  # by alias
+    of_keys: tuple[Membership, ...]
     of_open: Membership
     of_time: tuple[str, ...]  # the pools that the gateway's own question for the time passes
     firewall: Firewall = field(default_factory=Firewall)
@@ -369,13 +369,13 @@ class Gates:
     @property
     def shut_until(self) -> float:
         """When the first key may be used again: until then nothing is signed, so the time is not needed."""
-        ends = (self.scheduler.paused_until(one.always, one.subjects) for one in self.of_keys.values())
+        ends = (self.scheduler.paused_until(one.always, one.subjects) for one in self.of_keys)
         return min(ends, default=-math.inf)
 
     @property
     def reopened_at(self) -> float:
         """When the first key may be used again, if all had a long pause."""
-        ends = (self.scheduler.reopens_at(one.always, one.subjects) for one in self.of_keys.values())
+        ends = (self.scheduler.reopens_at(one.always, one.subjects) for one in self.of_keys)
         return min(ends, default=-math.inf)
 
 

@@ -45,11 +45,14 @@ class _Sent(NamedTuple):
 
 
 class Turns:
-    """The turns of one pool; `is_tight` while claims must wait for it. `counts_requests`: each costs 1."""
+    """The turns of one pool. `counts_requests`: each costs 1.
+
+    `paced` are the classes that go at a pace: a claim had to wait, and none found its turn free since.
+    """
 
     def __init__(self, *, counts_requests: bool = False) -> None:
         self.counts_requests = counts_requests
-        self.is_tight = False
+        self.paced: set[bool] = set()
         self._order_tags, self._tags = Tags(), Tags()
         self._credit = dict.fromkeys(RANKS, 0.0)
         # Twice as many as it takes a lane to earn one request.

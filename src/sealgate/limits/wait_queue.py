@@ -40,7 +40,7 @@ class Group:
     @property
     def leading(self) -> Turns:
         """Those of the widest pool for which claims must wait: what most others wait for, too."""
-        return next((one for one in reversed(self.turns) if one.is_tight), self.turns[0])
+        return next((one for one in reversed(self.turns) if one.paced), self.turns[0])
 
     def add(self, claim: Claim) -> None:
         """Add a claim."""

@@ -9,7 +9,7 @@ from posixpath import commonpath
 from typing import NamedTuple
 
 from sealgate.limits.membership import Membership
-from sealgate.limits.pool import PART, SHUT_OUT, of_in
+from sealgate.limits.pool import of_in, shut_out_place
 from sealgate.limits.status import LimitStatus, PacerStatus, PoolStatus
 from sealgate.machine.findings import span
 from sealgate.venues.limit_rules import ALL, PoolRule
@@ -117,7 +117,7 @@ def _was_met(pool: PoolStatus) -> bool:
 
 def shut_out_s(pacer: PacerStatus, membership: Membership) -> float:
     """Return for how long the exchange has shut out whoever sends these requests."""
-    bans = (pacer.pools.get(f"{subject}{PART}{SHUT_OUT}", _UNKNOWN) for subject in membership.subjects)
+    bans = (pacer.pools.get(shut_out_place(one), _UNKNOWN) for one in membership.subjects)
     return max((ban.pause_s for ban in bans), default=0.0)
 
 

@@ -105,11 +105,11 @@ def build_exchange(
     # 2. Limits belong to the exchange, and to whom it counts together.
     scheduler = key_maker.scheduler(config, parts)
     live_keys = {alias: key_maker.make(config, scheduler, key) for alias, key in parts.keys.items()}
-    of_keys = {alias: live_key.membership for alias, live_key in live_keys.items()}
+    of_keys = tuple(live_key.membership for live_key in live_keys.values())
     of_open = Membership(config.pools, subjects(config, None), is_open=True)
     time_route = route_table(config).find("GET", config.clock.path or "/")
     of_time = of_open.pools_of("GET", time_route)
-    for membership in (*of_keys.values(), of_open):
+    for membership in (*of_keys, of_open):
         scheduler.know(membership.places)
     gates = Gates(scheduler, of_keys, of_open, of_time, firewall)
     # 3. The clock belongs to what it asks. One that is taken over keeps its gates until the swap.
@@ -133,7 +133,7 @@ def pacing_of(config: ExchangeConfig) -> PacerSettings:
         )
         for rule in config.pools
     }
-    return PacerSettings(config.limits.queue, (), config.limits.headers, pools)
+    return PacerSettings(config.limits.queue, config.limits.headers, pools)
 
 
 def _clock_settings(

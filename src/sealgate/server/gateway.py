@@ -117,7 +117,7 @@ class Gateway:
                 for alias, key in exchange.live_keys.items()
             ),
             policies=policy_status(config.name, backend.rules.guards),
-            open_pools=open_pools_of(pacer, exchange.gates.of_open, exchange.gates.of_keys.values()),
+            open_pools=open_pools_of(pacer, exchange.gates.of_open, exchange.gates.of_keys),
         )
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:

@@ -234,7 +234,7 @@ def _counter(row: Table, pool: str, known: Iterable[str]) -> Counter:
     if "most" in row.data:
         most = row.number("most", 1.0)
     else:
-        most = 0.0 if most_header or counts == "left" else _most(known, window_s)
+        most = 0.0 if most_header or counts == "left" else most_in(known, window_s)
     if counts == "used" and not most_header and not most:
         raise row.error(None, "a counter has most, most_header where replies say it, or known of its window")
     if "resets" in row.data and not resets_header:
@@ -251,6 +251,6 @@ def _counter(row: Table, pool: str, known: Iterable[str]) -> Counter:
     )
 
 
-def _most(known: Iterable[str], window_s: float) -> float:
+def most_in(known: Iterable[str], window_s: float) -> float:
     """Return what the first published limit of a window grants, 0 without one."""
     return next((n for n, window in map(published, known) if window == window_s), 0.0)
