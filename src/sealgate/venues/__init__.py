@@ -2,6 +2,7 @@
 
 Pure:
 venue           a whole file, read once
+key_kinds       the kinds of keys, and what signs
 document        a file as tables read key by key, with errors
 like            a file that starts from another one
 environments    hosts and headers of test networks
