@@ -110,6 +110,11 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
         "keys.main.recv_window_ms",
         "is not how long okx takes a timestamp, always 30000 ms; leave it out",
     ),
+    "a passphrase for what has none": (
+        {"keys": {"main": {**KEY, "kind": "hmac", "secret_passphrase": "env:P"}}},
+        "keys.main.secret_passphrase",
+        'has no effect, as kind is "hmac"; leave one of them out',
+    ),
     "a policy with a symbol that has no size": (
         {"bots": {"a": {**BOT, "policy": {"symbols": ["BTC", "ETH"], "max_size": {"BTC": "1"}}}}},
         "bots.a.policy.max_size",

@@ -244,7 +244,7 @@ def test_a_variable_is_told_by_its_own_name(tmp_path: Path) -> None:
         **ONE_KEY,
         "SEALGATE_LISTEN__TPC": "1",
         "sealgate_admin__tcp": "x",
-        "SEALGATE_KEYS__ALT__SECRET": "env:X",
+        "SEALGATE_KEYS__ALT__API_KEY": "x",
         "SEALGATE_LOG": "debug",
     }
     lines = lines_of("", environ, tmp_path / "x.toml")
@@ -252,7 +252,7 @@ def test_a_variable_is_told_by_its_own_name(tmp_path: Path) -> None:
         "SEALGATE_LISTEN__TPC: unknown setting; did you mean SEALGATE_LISTEN__TCP?",
         "sealgate_admin__tcp: is not host:port",
         "SEALGATE_LOG: is not a table",
-        "SEALGATE_KEYS__ALT__API_KEY: missing",
+        "SEALGATE_KEYS__ALT__SECRET: missing",
     )
     assert len(lines) == len(starts)
     assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True))

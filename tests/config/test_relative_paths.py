@@ -34,6 +34,7 @@ file = "journal.db"
 [keys.main]
 api_key = "k"
 secret = "file:main.secret"
+secret_passphrase = "file:main.secret-passphrase"
 passphrase = "file:main.passphrase"
 session = "file:main.session"
 [bots.grid]
@@ -80,6 +81,7 @@ def test_every_path_of_a_file_is_taken_from_its_folder(elsewhere: Path) -> None:
     assert config.journal.file == elsewhere / "journal.db"
     key = config.keys["main"]
     assert key.secret == f"file:{elsewhere}/main.secret"
+    assert key.secret_passphrase == f"file:{elsewhere}/main.secret-passphrase"
     assert key.passphrase == f"file:{elsewhere}/main.passphrase"
     assert key.session == f"file:{elsewhere}/main.session"
     assert config.bots["grid"].token == f"file:{elsewhere}/grid.token"
@@ -91,7 +93,7 @@ def test_no_setting_that_names_a_file_is_forgotten() -> None:
     names = {setting.path[-1] for setting in all_settings() if setting.mark(Anchored)}
     assert names == {
         *("venue", "unix", "tls_cert", "tls_key", "client_ca", "ca_file", "redis", "file"),
-        *("secret", "passphrase", "session", "token", "proxy_password"),
+        *("secret", "secret_passphrase", "passphrase", "session", "token", "proxy_password"),
     }
     assert all(f"\n{name} = " in TEXT for name in names)
 

@@ -38,7 +38,7 @@ KEPT: list[tuple[Any, list[str]]] = [
     (values.Name, ["main", "Grid-2_b", "x" * 32]),
     (values.OptionalPath, ["", "/v1/trade/time", "/a.b/~c/_-", "/..a", "/a..", "/..."]),
     (values.HeaderPrefix, ["X-SERVICE-"]),
-    (values.ApiKey, ["ak_live-9/+=!"]),
+    (values.ApiKey, ["ak_live-9/+=!", ""]),
     (values.JsonPointer, ["", "/data/serverTime", "/a~1b/~0/0"]),
     (values.RouteMatch, ["POST /v1/trade/orders/{orderId}/query", "GET /..a"]),
     (
@@ -147,7 +147,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     (values.PathPrefix, "is not a plain path; ", ["", "v1", "/v1/../v2", "//v1", "/%61", "/a b", "/ä", 1]),
     (values.OptionalPath, "is not a plain path; ", ["/time/", "/time?x=1", "/a/./b", "/..", "/a;b", None]),
     (values.HeaderPrefix, "cannot begin a header's name; ", ["", "X SERVICE", "X:", "X-\r\n"]),
-    (values.ApiKey, "is not an API key; ", ["", "s3cr3t b", "ä", "a\n", 17]),
+    (values.ApiKey, "is not an API key; ", ["s3cr3t b", "ä", "a\n", 17]),
     (values.JsonPointer, "is not a JSON pointer; ", ["data", "/a~2"]),
     (
         values.RouteMatch,

@@ -135,6 +135,16 @@ def test_a_key_must_have_what_the_venue_wants(tmp_path: Path) -> None:
     assert re.search(r'keys\.main\.passphrase: missing; .* okx .* passphrase = "file:/path"$', text)
     text = problem(tmp_path, f"venue = 'bitmart'\n{KEY}")
     assert "keys.main.uid: missing; keys of the venue bitmart have one" in text
+    text = problem(tmp_path, "venue = 'binance'\n[keys.main]\nsecret = 'env:S'\n")
+    assert text.endswith(
+        'keys.main.api_key: missing; keys of the venue binance have one: write api_key = "…"'
+    )
+
+
+def test_a_key_without_an_api_key_where_the_venue_uses_none(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(MINE.replace("{api_key}", "x"))
+    text = f"venue = '{tmp_path}/mine.toml'\n[keys.main]\nsecret = 'env:S'\npassphrase = 'env:P'\n"
+    assert loaded(tmp_path, text).keys["main"].api_key == ""
 
 
 def test_what_the_venue_has_no_use_for_is_refused(tmp_path: Path) -> None:

@@ -23,8 +23,11 @@ from sealgate.keys.parts import (
     read_roster,
     read_session,
 )
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget
 from sealgate.keys.sources import SecretError, read_secret
+from sealgate.venues.scheme import Sealer
+from sealgate.venues.venue import Venue
 
 URL = "https://api.example.com"
 HEX = "00ff" * 8
@@ -69,6 +72,25 @@ def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(rea
     assert b"OK-ACCESS-PASSPHRASE: open sesame\r\n" in lines
     assert "sesame" not in repr(key)
     assert len(read) == 2
+    assert is_wiped(read)
+
+
+def test_a_private_keys_passphrase_goes_to_the_signer_and_is_wiped(
+    read: list[bytearray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[str, bytes]] = []
+
+    def noting(venue: Venue, material: KeyMaterial, base_url: str) -> Sealer:
+        given.append((material.kind, bytes(material.secret_passphrase or b"")))
+        assert "sesame" not in repr(material)
+        return sealer_of(venue, material, base_url)
+
+    monkeypatch.setattr(parts_module, "sealer_of", noting)
+    keys = {"main": KEY | {"secret_passphrase": "env:PHRASE"}}
+    key_of(make_config(URL, keys=keys), ENVIRON | {"PHRASE": "open sesame"})
+    key_of(make_config(URL, keys={"main": KEY | {"kind": "hmac"}}), ENVIRON)
+    assert given == [("", b"open sesame"), ("hmac", b"")]
+    assert len(read) == 3
     assert is_wiped(read)
 
 

@@ -24,7 +24,7 @@ from sealgate.request.context import InFlightRequests, RequestContext
 from sealgate.request.generation import Generation
 from sealgate.request.own_reads import ask
 from sealgate.request.rules import build_rules
-from sealgate.server.memory import subjects
+from sealgate.server.memory import nonces_place, subjects
 from sealgate.server.services import build_generation, build_services
 from sealgate.venues.routes import Auth, Lane, Permission
 
@@ -263,3 +263,10 @@ def test_a_limit_by_address_is_one_for_each_address_that_the_exchange_sees(
     assert key.startswith(f"{URL} key ")
     assert KEY["api_key"] not in key, "it goes to Redis"
     assert set(subjects(config, None)) == {address}
+
+
+def test_keys_without_an_api_key_are_told_apart_by_their_names() -> None:
+    alone = {"api_key": "", "secret": "env:HEX"}
+    config = the_exchange(make_config(URL, keys={"main": alone, "alt": alone}))
+    assert subjects(config, "main").key != subjects(config, "alt").key
+    assert nonces_place(config, "main") != nonces_place(config, "alt")

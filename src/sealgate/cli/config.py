@@ -95,9 +95,11 @@ def _steps(file: Path, venues: "Mapping[str, Venue]") -> Iterator[str]:
     wanted = [
         f"keys.{alias}.{setting}"
         for alias, venue in keys.items()
-        for setting in ("api_key", *(["uid"] if venue.signing.needs("uid") else []))
+        for setting in ("api_key", "uid")
+        if venue.signing.needs(setting)
     ]
-    yield f"set {_listed([*urls, *wanted])} in it"
+    if urls or wanted:
+        yield f"set {_listed([*urls, *wanted])} in it"
     secrets = [str(file.with_name(f"{alias}.secret")) for alias in keys]
     yield f"store the {'secret' if len(keys) == 1 else 'secrets'} in {_listed(secrets)} (chmod 600)"
     for alias, venue in keys.items():

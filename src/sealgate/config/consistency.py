@@ -122,15 +122,18 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
     """Want a setting where any of the key's exchanges needs it, and refuse it where none does."""
     for alias, key in config.keys.items():
         venues = [exchange.venue for exchange in config.served.values() if alias in exchange.keys]
-        for setting, form in (("passphrase", '"file:/path"'), ("uid", '"…"')):
+        for setting, form in (("api_key", '"…"'), ("passphrase", '"file:/path"'), ("uid", '"…"')):
             is_set = bool(getattr(key, setting))
             needing = [venue.name for venue in venues if venue.signing.needs(setting)]
             if needing and not is_set:
                 text = f"missing; keys of the venue {needing[0]} have one: write {setting} = {form}"
                 yield Problem(("keys", alias, setting), text)
-            if is_set and venues and not needing:
+            if is_set and venues and not needing and setting != "api_key":
                 names = " and ".join(dict.fromkeys(venue.name for venue in venues))
                 yield Problem(("keys", alias, setting), f"has no effect: the venue {names} requires none")
+        if key.kind == "hmac" and key.secret_passphrase:
+            text = 'has no effect, as kind is "hmac"; leave one of them out'
+            yield Problem(("keys", alias, "secret_passphrase"), text)
 
 
 def _windows_are_as_the_exchange_has_them(config: Config) -> Iterator[Problem]:

@@ -256,11 +256,26 @@ class Journal(_Table):
 
 
 class Key(_Table):
-    """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
+    """An API key: its public parts, and references to its secrets.
 
-    api_key: values.ApiKey = Field(description="The public part of the key.")
+    `api_key` and `uid` are "" where the venue has none, `kind` is None where the secret shows it.
+    """
+
+    api_key: values.ApiKey = Field(
+        default="", description="The public part of the key, if the venue requires one."
+    )
     secret: values.Reference = Field(
         description="A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret."
+    )
+    kind: Literal["hmac", "ed25519", "rsa", "es256"] | None = Field(
+        default=None,
+        description="What the secret must be; without it, the secret itself shows that.",
+        examples=["ed25519"],
+    )
+    secret_passphrase: values.Reference | None = Field(
+        default=None,
+        description="A reference to the passphrase of an encrypted private key.",
+        examples=["file:main.secret-passphrase"],
     )
     passphrase: values.Reference | None = Field(
         default=None, description="A reference to its passphrase, if the venue requires one."

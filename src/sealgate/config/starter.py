@@ -28,10 +28,14 @@ _EXAMPLE_HOST = "example.com"  # RFC 2606: nobody has it
 # What the user must put in, and how the example names it. NAME is the key's.
 _PASTED = {
     "base_url": f"https://api.{_EXAMPLE_HOST}",
-    "keys.*.api_key": "PASTE_THE_API_KEY",
     "keys.*.secret": "file:NAME.secret",
 }
-_PASTED_WHERE_WANTED = {"passphrase": "file:NAME.passphrase", "uid": "PASTE_THE_UID"}
+_PASTED_WHERE_WANTED = {
+    "api_key": "PASTE_THE_API_KEY",
+    "passphrase": "file:NAME.passphrase",
+    "uid": "PASTE_THE_UID",
+}
+_OF_PRIVATE_KEYS = frozenset({"keys.*.kind", "keys.*.secret_passphrase"})
 _ONE_KEY = "main"
 _OF_SEVERAL = frozenset({"exchange", "exchanges", "policies"})
 _BY_VENUE = "pools"  # each venue has others, and a user names them
@@ -94,7 +98,7 @@ def leftovers(exchanges: Collection[ExchangeConfig]) -> Iterator[tuple[str, str]
             name = dotted((*exchange.at, "base_url"))
             yield f"{name} is still the example, {exchange.base_url}", "write the address of your exchange"
     for alias, key in {alias: key for exchange in exchanges for alias, key in exchange.keys.items()}.items():
-        if key.api_key == _PASTED["keys.*.api_key"]:
+        if key.api_key == _PASTED_WHERE_WANTED["api_key"]:
             yield f"keys.{alias}.api_key is still the placeholder", "paste your API key"
         if key.uid == _PASTED_WHERE_WANTED["uid"]:
             yield f"keys.{alias}.uid is still the placeholder", "paste the id that the exchange gave you"
@@ -139,7 +143,8 @@ class _Exchange:
         table, name = setting.path[0], setting.path[-1]
         if setting.name in self.pasted:
             return True
-        if not _OF_SEVERAL.isdisjoint(setting.path) or _BY_VENUE in setting.path:
+        is_elsewhere = not _OF_SEVERAL.isdisjoint(setting.path) or _BY_VENUE in setting.path
+        if is_elsewhere or setting.name in _OF_PRIVATE_KEYS:
             return False
         wants = {"environment": bool(self.venue.environments), "limits.known": bool(self.venue.limits.whole)}
         if setting.name in wants:

@@ -212,7 +212,7 @@ class Config(BaseSettings):
     def secret_references(self) -> Iterator[str]:
         """Yield the reference of each secret, as it is written."""
         for key in self.keys.values():
-            yield from filter(None, (key.secret, key.passphrase, key.session))
+            yield from filter(None, (key.secret, key.secret_passphrase, key.passphrase, key.session))
         yield from filter(None, (bot.token for bot in self.bots.values()))
         yield from filter(None, (exchange.upstream.proxy_password for exchange in self.served.values()))
 

@@ -247,8 +247,8 @@ Name = Annotated[
 ]
 ApiKey = Annotated[
     str,
-    Field(pattern="^[!-~]{1,512}$"),
-    Words("is not an API key; use 1 to 512 printable ASCII characters without spaces"),
+    Field(pattern="^[!-~]{0,512}$"),
+    Words("is not an API key; use at most 512 printable ASCII characters without spaces"),
     Masked(lambda text: f"{text[:_SHOWN]}…"),
 ]
 KeyUid = Annotated[

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sealgate.config import Config
@@ -120,17 +120,29 @@ def key_with(
 ) -> SigningKey:
     """Make a key of its secret, which the caller wipes. Raises SecretError."""
     key = exchange.keys[alias]
-    material = _material(config, key, secret, environ)
-    session = read_session(key.session, environ, config.cmd_env) if key.session else None
-    return _key(exchange, exchange.venue, material, alias, session)
+    with _material(config, key, secret, environ) as material:
+        session = read_session(key.session, environ, config.cmd_env) if key.session else None
+        return _key(exchange, exchange.venue, material, alias, session)
 
 
-def _material(config: Config, key: Key, secret: bytearray, environ: Mapping[str, str]) -> KeyMaterial:
+@contextlib.contextmanager
+def _material(
+    config: Config, key: Key, secret: bytearray, environ: Mapping[str, str]
+) -> Iterator[KeyMaterial]:
+    """Read what belongs to a secret; the passphrase of a private key is wiped at the end."""
     fault = not_a_secret(secret, {one: other.api_key for one, other in config.keys.items()})
     if fault is not None:
         raise SecretError(key.secret, *fault)
     passphrase = read_passphrase(key.passphrase, environ, config.cmd_env) if key.passphrase else ""
-    return KeyMaterial(key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms))
+    reference = key.secret_passphrase
+    opening = read_secret(reference, environ, config.cmd_env) if reference else None
+    try:
+        yield KeyMaterial(
+            key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms), key.kind or "", opening
+        )
+    finally:
+        if opening is not None:
+            wipe(opening)
 
 
 def _key(
@@ -163,15 +175,15 @@ def build_candidates(
     secret = read_secret(key.secret, environ, config.cmd_env)
     keys: dict[tuple[Way, SignedTarget], SigningKey] = {}
     try:
-        material = _material(config, key, secret, environ)
-        for encoding, secret_is, target in itertools.product(Encoding, SecretIs, SignedTarget):
-            venue = exchange.venue.overridden(
-                encoding=encoding,
-                secret=secret_is,
-                signs_query=target is SignedTarget.PATH_AND_QUERY,
-            )
-            with contextlib.suppress(SecretError):  # the secret cannot be this
-                keys[Way(encoding, secret_is), target] = _key(exchange, venue, material, alias)
+        with _material(config, key, secret, environ) as material:
+            for encoding, secret_is, target in itertools.product(Encoding, SecretIs, SignedTarget):
+                venue = exchange.venue.overridden(
+                    encoding=encoding,
+                    secret=secret_is,
+                    signs_query=target is SignedTarget.PATH_AND_QUERY,
+                )
+                with contextlib.suppress(SecretError):  # the secret cannot be this
+                    keys[Way(encoding, secret_is), target] = _key(exchange, venue, material, alias)
     finally:
         wipe(secret)
     return keys

@@ -27,13 +27,18 @@ _HMAC_KEYS: dict[str, Callable[[bytearray], bytearray]] = {
 
 @dataclass(frozen=True, slots=True)
 class KeyMaterial:
-    """The parts of one key. The secret's buffer is read once, by `sealer_of`; the caller wipes it then."""
+    """The parts of one key. Its buffers are read once, by `sealer_of`; the caller wipes them then.
+
+    `kind` is "" where the secret shows it. `secret_passphrase` is that of an encrypted private key.
+    """
 
     api_key: str
     secret: bytearray = field(repr=False)
     passphrase: str = field(default="", repr=False)
     uid: str = ""
     recv_window: str = ""  # "": the file's
+    kind: str = ""
+    secret_passphrase: bytearray | None = field(default=None, repr=False)
 
 
 def sealer_of(venue: Venue, key: KeyMaterial, base_url: str = "") -> Sealer:

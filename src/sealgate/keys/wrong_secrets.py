@@ -54,7 +54,7 @@ def not_a_secret(secret: bytearray, api_keys: Mapping[str, str]) -> tuple[str, s
     text = secret.strip()
     try:
         for alias, api_key in api_keys.items():
-            if text == api_key.encode("utf-8"):
+            if api_key and text == api_key.encode("utf-8"):
                 return f"{_STORED} is the API key, keys.{alias}.api_key", _STORE_THE_OTHER
         kind = "a private key (DER)" if _is_private_der(secret) else _other_kind(text)
     finally:

@@ -76,7 +76,7 @@ def subjects(config: ExchangeConfig, alias: str | None) -> Subjects:
     if alias is None:
         return Subjects(address, address, address)
     key = config.keys[alias]
-    own = subject_of(str(config.base_url), key.api_key)
+    own = subject_of(str(config.base_url), key.api_key or alias)
     account = own if key.account is None else f"{config.base_url} account {key.account}"
     return Subjects(own, account, address)
 
@@ -94,4 +94,4 @@ def address_of(config: ExchangeConfig) -> str:
 
 def nonces_place(config: ExchangeConfig, alias: str) -> str:
     """Return what a key's nonces are remembered by: the address, the API key, and what they count."""
-    return f"{config.base_url} {config.keys[alias].api_key} {config.venue.signing.nonce}"
+    return f"{config.base_url} {config.keys[alias].api_key or alias} {config.venue.signing.nonce}"
