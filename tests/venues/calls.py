@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 # What a bot may ask with: names in no order that a venue could prefer, values that need escapes.
@@ -110,6 +110,11 @@ coinex                    v2.private GET assets/spot/balance POST spot/order spo
 exmo                      =private POST user_info order_create
 """
 
+# A venue of the table, a further kind of key that it takes, and how those are handed out (private_keys.py).
+# Of venues that take no HMAC keys, `kind` and `secret` stand in _OTHERWISE.
+_FURTHER_KINDS = """
+"""
+
 
 @dataclass(frozen=True)
 class Calls:
@@ -118,7 +123,10 @@ class Calls:
     exchange: str
     rows: tuple[tuple[Any, str, str], ...]
     values: tuple[Any, ...] = ESCAPED
-    secret: str = "raw"  # or base64, where ccxt decodes it
+    kind: str = "hmac"
+    secret: str = (
+        "raw"  # or base64, where ccxt decodes it; of private keys a name of FORMS in private_keys.py
+    )
     options: Mapping[str, Any] | None = None
     real_options: Mapping[str, Any] | None = None  # for the real key alone
     api_key: str = "KEY4f0e"
@@ -157,6 +165,15 @@ def _venues(table: str) -> Iterator[tuple[str, Calls]]:
         yield name, Calls(exchange or name, rows, **_OTHERWISE.get(name, {}))
 
 
-_HELD, _GONE = (dict(_venues(part)) for part in _TABLE.strip("\n").split("\n\n"))
-VENUES: dict[str, Calls] = _HELD | _GONE
+def _further(table: str, venues: Mapping[str, Calls]) -> Iterator[tuple[str, Calls]]:
+    for name, form in map(str.split, table.strip().splitlines()):
+        venue, _, kind = name.partition(":")
+        yield name, replace(venues[venue], kind=kind, secret=form, **_OTHERWISE.get(name, {}))
+
+
+_NOW, _GONE = (dict(_venues(part)) for part in _TABLE.strip("\n").split("\n\n"))
+VENUES: dict[str, Calls] = _NOW | _GONE
 GONE = frozenset(_GONE)
+OF_EVERY_KIND: dict[str, Calls] = VENUES | dict(
+    _further(_FURTHER_KINDS, VENUES)
+)  # names such as binance:rsa as well

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
 from typing import Any
@@ -24,7 +25,8 @@ from urllib.parse import urlsplit
 
 import ccxt  # type: ignore[import-untyped]
 
-from venues.calls import GONE, NAMES, VENUES, Calls
+from venues.calls import GONE, NAMES, OF_EVERY_KIND, VENUES, Calls
+from venues.private_keys import FORMS, from_base64, key_of, public_of
 
 NOW_MS = 1_790_000_000_387  # what the gateway signs by; the bot's clock is behind
 BOT_MS = NOW_MS - 61_234
@@ -34,13 +36,16 @@ Params = dict[str, Any]
 
 
 _UUIDS = ("6f1c2f6e-0000-4000-8000-00000000cafe", "11111111-0000-4000-8000-000000000000")
+_HEXES = ("5ea1ca7e0123456789abcdef00c0ffee", "11111111111111111111111111111111")
 
 
 def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
     """Return one of ccxt's exchanges, whose clock stands still."""
     name = "dummy" if is_dummy else "real"
     secret = f"{name} secret {calls.exchange} 0123456789"
-    if calls.secret == "base64":
+    if calls.kind != "hmac":
+        secret = FORMS[calls.secret](key_of(calls.kind, name))
+    elif calls.secret == "base64":
         secret = base64.b64encode(secret.encode()).decode()
     exchange = getattr(ccxt, calls.exchange)(
         {
@@ -60,6 +65,7 @@ def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
     exchange.seconds = lambda: now_ms // 1000
     exchange.microseconds = lambda: now_ms * 1000
     exchange.uuid = lambda: _UUIDS[is_dummy]
+    exchange.random_bytes = lambda size: _HEXES[is_dummy][: 2 * size]
     exchange.uuid16 = exchange.uuid22 = lambda *_: "0123456789abcdef"  # ids that ccxt gives orders
     return exchange
 
@@ -82,22 +88,56 @@ def move(exchange: Any, base: str) -> None:
 
 def cases(venue: str, seed: int, rounds: int, base: str = "") -> Iterator[dict[str, Any]]:
     """Yield requests: as ccxt signs them, and as it does with a dummy key and a clock that is behind."""
-    calls, chance = VENUES[venue], Random(f"{venue} {seed}")
-    real, dummy = (exchange_with(calls, is_dummy=is_dummy) for is_dummy in (False, True))
+    calls, chance = OF_EVERY_KIND[venue], Random(f"{venue} {seed}")
+    real = exchange_with(calls, is_dummy=False)
+    # Where a venue takes HMAC keys as well, a bot may have a dummy of either kind.
+    kinds = (calls, replace(calls, kind="hmac")) if ":" in venue else (calls,)
+    dummies = [exchange_with(one, is_dummy=True) for one in kinds]
     if base:
         move(real, base)
-        move(dummy, GATEWAY)
-    for _ in range(rounds):
+        for dummy in dummies:
+            move(dummy, GATEWAY)
+    for number in range(rounds):
         for api, method, path in calls.rows:
             params = _params(calls, chance)
-            yield {
+            case = {
                 "venue": venue,
+                "dummy": _sign(dummies[number % len(dummies)], path, api, method, params),
                 "signed": _sign(real, path, api, method, params),
-                "dummy": _sign(dummy, path, api, method, params),
                 "key": [real.apiKey, real.secret, real.password, real.uid],
                 "now_ms": NOW_MS,
                 "uuid": _UUIDS[0],
+                "hex": _HEXES[0],
             }
+            if calls.kind != "hmac":
+                message, signature = _proofs[-1]
+                case["proof"] = {
+                    "public": public_of(key_of(calls.kind, "real")),
+                    "message": message.hex(),
+                    "signature": signature.hex(),
+                }
+            yield case
+
+
+_proofs: list[tuple[bytes, bytes]] = []  # what ccxt signed with private keys, and the raw signatures
+
+
+def note_proofs() -> None:
+    """Let ccxt note each message that it signs with a private key, and its signature, in `_proofs`."""
+
+    def noting(own: Callable[..., Any], raw: Callable[[Any], bytes]) -> Callable[..., Any]:
+        def sign(message: str | bytes, *arguments: Any, **named: Any) -> Any:
+            made = own(message, *arguments, **named)
+            _proofs.append((message.encode() if isinstance(message, str) else message, raw(made)))
+            return made
+
+        return sign
+
+    def both(made: dict[str, str]) -> bytes:
+        return bytes.fromhex(made["r"].rjust(64, "0") + made["s"].rjust(64, "0"))
+
+    for name, raw in (("eddsa", from_base64), ("rsa", from_base64), ("ecdsa", both)):
+        setattr(ccxt.Exchange, name, staticmethod(noting(getattr(ccxt.Exchange, name), raw)))
 
 
 def _params(calls: Calls, chance: Random) -> Params:
@@ -261,8 +301,9 @@ def main() -> None:
             for found in _ASKED[seed](*row.split("=")):
                 print(json.dumps(found))  # noqa: T201
         return
+    note_proofs()
     base = wanted.pop(0).removeprefix("at=") if wanted and wanted[0].startswith("at=") else ""
-    for venue in wanted or [name for name in VENUES if name not in GONE]:
+    for venue in wanted or [name for name in OF_EVERY_KIND if name not in GONE]:
         for case in cases(venue, int(seed), int(rounds), base):
             print(json.dumps(case))  # noqa: T201
 

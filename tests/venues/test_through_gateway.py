@@ -21,7 +21,18 @@ from rig.tls import Authority
 from rig.upstream import Received, Upstream, running_upstream
 from sealgate.exchange.kept_clock import KeptClock
 from sealgate.exchange.stamps import Nonces, Stamps
-from venues.through import FILES, HERE, Case, Sent, load, signed_by_ccxt, target_of
+from venues.calls import OF_EVERY_KIND, VENUES
+from venues.through import (
+    FILES,
+    HERE,
+    Case,
+    Sent,
+    load,
+    nonces_of,
+    settled,
+    signed_by_ccxt,
+    target_of,
+)
 
 SEED, ROUNDS = "2", "6"
 OWN = (b"host", b"content-length")  # of the way from one program to the next
@@ -55,7 +66,7 @@ def as_it_came(received: Received) -> Sent:
 def freeze(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     """Let the gateway sign at the moment, and with the nonce, at which ccxt did."""
     now_ms: int = case["now_ms"]
-    nonces = {"none": "", "ms": str(now_ms), "us": f"{now_ms}000", "uuid": case["uuid"]}
+    nonces = nonces_of(case)
     monkeypatch.setattr(KeptClock, "timestamp_ms", lambda *_: now_ms)
     monkeypatch.setattr(Stamps, "take", lambda *_: now_ms)
     monkeypatch.setattr(Nonces, "take", lambda self, _: nonces[self.kind].encode())
@@ -73,10 +84,13 @@ async def signed_at(base_url: str) -> dict[str, list[Case]]:
 
 
 async def differences(
-    venue: str, cases: Iterable[Case], upstream: Upstream, ca_file: str
+    name: str, cases: Iterable[Case], upstream: Upstream, ca_file: str
 ) -> list[tuple[object, ...]]:
-    """Send what a bot would; return where what arrives is not what ccxt signed."""
-    cases = list(cases)
+    """Send what a bot would; return where what arrives is not what ccxt signed.
+
+    `name` is that of a venue, or of a kind of key there such as binance:rsa.
+    """
+    cases, venue = list(cases), name.partition(":")[0]
     keys, environ = key_of(cases[0])
     found: list[tuple[object, ...]] = []
     routes = [{"match": match, "needs": "trade"} for match in OPENED.get(venue, ())]
@@ -89,9 +103,11 @@ async def differences(
             upstream.received.clear()
             reply = await bot.ask(as_a_bot_sends(case))
             of_the_clock = (station.gateway.config.clock.path.encode(), b"/")
-            arrived = [as_it_came(one) for one in upstream.received if one.target not in of_the_clock]
+            arrived = [
+                settled(case, as_it_came(one)) for one in upstream.received if one.target not in of_the_clock
+            ]
             if arrived != [signed_by_ccxt(case)]:
-                found.append((venue, reply.status, reply.reason, arrived, signed_by_ccxt(case)))
+                found.append((name, reply.status, reply.reason, arrived, signed_by_ccxt(case)))
             assert not any(b"dummy" in received.raw for received in upstream.received)
     return found
 
@@ -104,9 +120,12 @@ async def test_what_reaches_the_upstream_is_what_ccxt_signs(
         held = await signed_at(upstream.base_url)
         freeze(monkeypatch, next(iter(held.values()))[0])
         ca_file = authority.write(tmp_path)
-        wrong = [one for venue in held for one in await differences(venue, held[venue], upstream, ca_file)]
+        wrong = [one for name in held for one in await differences(name, held[name], upstream, ca_file)]
     assert not wrong, f"{len(wrong)} differ: {Counter(str(one[0]) for one in wrong)}\n{wrong[0]}"
-    assert set(held) == {file.stem for file in FILES} - {"service"}
+    assert set(held) == set(OF_EVERY_KIND)
+    assert set(VENUES) == {file.stem for file in FILES} - {"service"}
     assert min(map(len, held.values())) >= 6
     with capsys.disabled():
-        print(f"\n{len(held)} venues, {sum(map(len, held.values()))} requests")  # noqa: T201
+        kinds = len(held) - len(VENUES)
+        requests = sum(map(len, held.values()))
+        print(f"\n{len(VENUES)} venues, {kinds} further kinds of keys, {requests} requests")  # noqa: T201

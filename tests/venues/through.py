@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.routes import RouteTable
 from sealgate.venues.venue import Venue
+from venues.private_keys import WRITINGS, verifies
 
 HERE = Path(__file__).parent
 FOLDER = Path(venues.__file__).parent / "files"
@@ -83,6 +85,32 @@ def signed_by_file(venue: Venue, case: Case) -> Sent:
     return Sent(raw, sorted(passed + own), body)  # type: ignore[operator] # each line has a name and a value
 
 
+def settled(case: Case, sent: Sent) -> Sent:
+    """Put ccxt's signature in the place of a private key's, where that verifies for what ccxt signed.
+
+    It may be another one each time. All else of what was sent stays as it is.
+    """
+    if "proof" not in case:
+        return sent
+    proof, expected = case["proof"], signed_by_ccxt(case)
+    message, signature = bytes.fromhex(proof["message"]), bytes.fromhex(proof["signature"])
+
+    def replaced(ours: str, theirs: str) -> str:
+        for write, read in WRITINGS:
+            before, found, after = theirs.partition(write(signature))
+            if found and ours.startswith(before) and ours.endswith(after):
+                text = ours[len(before) : len(ours) - len(after)]
+                with suppress(ValueError):
+                    if write(read(text)) == text and verifies(proof["public"], message, read(text)):
+                        return theirs
+        return ours
+
+    beside = dict(expected.headers)
+    headers = [(name, replaced(text, beside.get(name, ""))) for name, text in sent.headers]
+    body = replaced(sent.body.decode("latin-1"), expected.body.decode("latin-1")).encode("latin-1")
+    return Sent(replaced(sent.target, expected.target), headers, body)
+
+
 def material(case: Case) -> KeyMaterial:
     """Return the real key."""
     api_key, secret, passphrase, uid = case["key"]
@@ -90,9 +118,22 @@ def material(case: Case) -> KeyMaterial:
 
 
 def nonce_of(venue: Venue, case: Case) -> bytes:
-    nonces = {"none": "", "ms": str(case["now_ms"]), "us": f"{case['now_ms']}000", "uuid": case["uuid"]}
-    nonce: str = nonces[venue.signing.nonce]
-    return nonce.encode()
+    return nonces_of(case)[venue.signing.nonce].encode()
+
+
+def nonces_of(case: Case) -> dict[str, str]:
+    """Return what ccxt took for a nonce, by the kinds of a venue's file."""
+    now_ms: int = case["now_ms"]
+    return {
+        "none": "",
+        "s": f"{now_ms // 1000}",
+        "s8": f"{now_ms // 1000}.{now_ms % 1000:03}00000",
+        "ms": f"{now_ms}",
+        "us": f"{now_ms}000",
+        "ns": f"{now_ms}000000",
+        "uuid": case["uuid"],
+        "hex": case.get("hex", ""),  # what was recorded has none
+    }
 
 
 def target_of(url: str) -> str:
