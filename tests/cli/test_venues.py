@@ -45,6 +45,47 @@ def test_the_list_is_there_for_programs_too() -> None:
     assert json.loads(run("--json").stdout)["venues"] == list(rows.values())
 
 
+def test_what_rests_on_an_older_version_is_said() -> None:
+    assert "\nccxt 4.5.0: newer versions lack this exchange\n" in run("list").stdout
+    shown_text = run("show", "bitmex", "--summary").stdout
+    assert "verified    against ccxt 4.5.0, 2026-11; newer versions lack this exchange\n" in shown_text
+
+
+def test_the_exchanges_that_are_not_served_are_listed_with_the_reason() -> None:
+    text = run("list", "--not-served").stdout
+    [part] = [part for part in text.split("\n\n") if "hyperliquid" in part]
+    assert "dydx" in part
+    assert "\n  it signs with a wallet, and the gateway holds API keys only; let the bot" in part
+    assert max(map(len, text.splitlines())) <= 80
+    rows = json.loads(run("list", "--not-served", "--json").stdout)["not_served"]
+    [row] = [row for row in rows if row["name"] == "hyperliquid"]
+    assert row["why"].startswith("it signs with a wallet")
+    assert row["fix"] == "let the bot connect to it directly"
+
+
+def test_an_exchange_that_is_not_served_is_explained() -> None:
+    result = run("show", "Hyper-Liquid")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Hyper-Liquid: not served\n\nwhy         it signs with a wallet,")
+    assert "instead     let the bot connect to it directly\nalso for    aster, " in result.stdout
+    result = run("show", "hyperliquid", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["is_served"] is False
+
+
+def test_limits_are_shown_by_pool() -> None:
+    text = run("show", "binance", "--summary").stdout
+    assert "limits      weight, of each address: 6000/60s\n" in text
+    assert "sapi-account, of each account, each route by itself: 180000/60s\n" in text
+    assert shown("binance")["limits"]["weight"] == {
+        "scope": "address",
+        "known": ["6000/60s"],
+        "counters": ["X-MBX-USED-WEIGHT-1M"],
+    }
+    kraken = " ".join(run("show", "kraken", "--summary").stdout.split())
+    assert "engine, of each account, each pair by itself: not published, so it is learned" in kraken
+
+
 def test_a_summary_fits_the_terminal_and_names_what_a_key_needs() -> None:
     for name in NAMES:
         lines = run("show", name, "--summary").stdout.splitlines()

@@ -1,12 +1,13 @@
-"""`sealgate venues`: the exchanges that the gateway knows, and what one of them wants.
+"""`sealgate venues`: the exchanges that the gateway knows, what one of them wants, and which are not served.
 
 The file of a venue says all of it. The summary above it says what does not stand there in so many words: what
 a key needs, what the gateway keeps of it, and what becomes of a request.
 """
 
 import json
+import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,10 +16,12 @@ import click
 
 from sealgate.cli.frame import found_venue, json_option, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
+from sealgate.config.venue_names import NotServed, not_served, why_not
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.environments import Environment
+from sealgate.venues.limit_rules import PoolRule
 from sealgate.venues.templates import UnsignableError
 from sealgate.venues.venue import Venue
 
@@ -49,19 +52,41 @@ def command(context: click.Context, *, as_json: bool) -> None:
         _list(as_json=as_json)
 
 
-@command.command("list", short_help="List the built-in venues.")
+@command.command("list", short_help="List the built-in venues, or the exchanges that are not served.")
 @unused_config_option
+@click.option(
+    "--not-served", "is_rest", is_flag=True, help="The exchanges that are known and not served, and why."
+)
 @json_option
-def list_(*, as_json: bool) -> None:
-    """List the built-in venues: how each is signed, and what its file was verified with."""
-    _list(as_json=as_json)
+def list_(*, is_rest: bool, as_json: bool) -> None:
+    """List the built-in venues: where each is, and what its file was verified with."""
+    if is_rest and not as_json:
+        click.echo("\n\n".join(_reasons()))
+    else:
+        _list(as_json=as_json)
+
+
+def _reasons() -> Iterator[str]:
+    """Yield each reason, below the exchanges that it is for."""
+    by_reason: dict[NotServed, list[str]] = {}
+    for name, reason in not_served().items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        parts = ((", ".join(sorted(names)), ""), (str(reason), "  "))
+        yield "\n".join(
+            textwrap.fill(
+                text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+            )
+            for text, indent in parts
+        )
 
 
 def _list(*, as_json: bool) -> None:
     names = sorted(venue_names(), key=lambda name: name != DEFAULT_VENUE)
     rows = [_row(built_in_venue(name)) for name in names]
     if as_json:
-        click.echo(json.dumps({"venues": rows}))
+        rest = [{"name": name, **asdict(reason)} for name, reason in not_served().items()]
+        click.echo(json.dumps({"venues": rows, "not_served": rest}))
         return
     table = plain_table("name", "exchange and host", "environments", "verified with")
     for column in table.columns:
@@ -70,14 +95,20 @@ def _list(*, as_json: bool) -> None:
         verified = row["verified_against"].partition(",")[0] or "nothing"
         exchange = "\n".join(filter(None, (row["title"], urlsplit(row["base_url"]).netloc)))
         table.add_row(row["name"], exchange, ", ".join(row["environments"]), verified)
+    asides = {row["verified_against"] for row in rows if ";" in row["verified_against"]}
+    aside = "".join(f"{text.partition(',')[0]}:{text.partition(';')[2]}\n" for text in sorted(asides))
     click.echo(
-        f"{drawn(table)}\n\n"
+        f"{drawn(table)}\n\n{aside}"
         "Details: sealgate venues show NAME\n"
+        "Not served, and why: sealgate venues list --not-served\n"
         "To start with one: sealgate config init --venue NAME"
     )
 
 
 def _row(venue: Venue) -> dict[str, Any]:
+    counters: dict[str, list[str]] = {}
+    for counter in venue.limits.counters:
+        counters.setdefault(counter.pool, []).append(counter.header)
     return {
         "name": venue.name,
         "title": venue.title,
@@ -88,6 +119,10 @@ def _row(venue: Venue) -> dict[str, Any]:
         "signature": f"{venue.signing.digest} {venue.signing.encoding}",
         "key_needs": ["api_key", "secret", *venue.further_settings],
         "verified_against": venue.checked,
+        "limits": {
+            pool.name: {"scope": pool.scope, "known": pool.known, "counters": counters.get(pool.name, [])}
+            for pool in venue.limits.pools
+        },
         "reply_rules": len(venue.replies.rules),
         "docs": venue.docs,
     }
@@ -104,13 +139,38 @@ def show(name: str, *, is_short: bool, as_json: bool) -> None:
     NAME is a built-in venue, or the path of a file of yours, which is checked. The summary is written as
     comments, so what is printed can be saved, changed and used: venue = "./mine.toml".
     """
+    reason = why_not(name)
+    if reason is not None:
+        _show_reason(name, reason, as_json=as_json)
+        sys.exit(1)
     venue = found_venue(name)
     if as_json:
         examples = [asdict(example) for example in _examples(venue)]
         click.echo(json.dumps(_row(venue) | {"examples": examples, "file": venue_source(venue)}))
         return
-    summary = [f"{venue.name}: {venue.title}", ""]
-    for label, texts in _summary(venue):
+    summary = [f"{venue.name}: {venue.title}", "", *_lines(_summary(venue))]
+    if is_short:
+        click.echo("\n".join(summary))
+    else:
+        comments = "\n".join(f"# {line}".rstrip() for line in summary)
+        click.echo(f"{comments}\n\n{venue_source(venue).rstrip()}")
+
+
+def _show_reason(name: str, reason: NotServed, *, as_json: bool) -> None:
+    """Say why an exchange is not served, and for which others that holds."""
+    if as_json:
+        click.echo(json.dumps({"name": name, "is_served": False, **asdict(reason)}))
+        return
+    alike = ", ".join(
+        sorted(other for other, their in not_served().items() if their == reason and other != name.lower())
+    )
+    texts = (("why", [reason.why]), ("instead", [reason.fix]), ("also for", [alike]))
+    click.echo("\n".join((f"{name}: not served", "", *_lines(texts))))
+
+
+def _lines(parts: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    """Yield labels with their texts beside them, wrapped."""
+    for label, texts in parts:
         head = label.ljust(_LABEL)
         for text in texts:
             # A line of an example begins with blanks, and is indented further where it goes on.
@@ -123,13 +183,8 @@ def show(name: str, *, is_short: bool, as_json: bool) -> None:
                 break_on_hyphens=False,
             )
             for line in wrapped or [""]:
-                summary.append(f"{head}{line}".rstrip())
+                yield f"{head}{line}".rstrip()
                 head = " " * _LABEL
-    if is_short:
-        click.echo("\n".join(summary))
-    else:
-        comments = "\n".join(f"# {line}".rstrip() for line in summary)
-        click.echo(f"{comments}\n\n{venue_source(venue).rstrip()}")
 
 
 def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
@@ -164,6 +219,7 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
         yield method, [*signed, "the gateway sends", *(f"  {line}" for line in sent), ""]
     if not venue.clock_path:
         yield "clock", ["The file has no path for the time: the Date header of replies has to do."]
+    yield "limits", [_limit(pool) for pool in venue.limits.pools]
     if not venue.replies.rules:
         yield (
             "replies",
@@ -181,6 +237,14 @@ def _changes(name: str, environment: Environment) -> Iterator[str]:
         yield f"  {header}: {value}"
     for host, other in environment.streams.items():
         yield f"  {other} for {host}"
+
+
+def _limit(pool: PoolRule) -> str:
+    """Return what an exchange counts together, and up to what."""
+    known = ", ".join(pool.known) or "not published, so it is learned from refusals"
+    each = ", each route by itself" if pool.per else ""
+    each = f", each {pool.per_parameter.strip('/')} by itself" if pool.per_parameter else each
+    return f"{pool.name}, of each {pool.scope}{each}: {known}"
 
 
 @dataclass(frozen=True, slots=True)

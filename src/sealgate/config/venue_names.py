@@ -57,6 +57,22 @@ def other_names() -> OtherNames:
     return OtherNames(tuple(tables["products"]), tuple(tables["endings"]), (*same, *rest))
 
 
+def not_served() -> dict[str, NotServed]:
+    """Return the exchanges that are known and not served, by name."""
+    return {
+        name: meaning
+        for names, meaning in other_names().rows
+        if isinstance(meaning, NotServed)
+        for name in names
+    }
+
+
+def why_not(name: str) -> NotServed | None:
+    """Return why the exchange of this name is not served; None if it is, or is not known."""
+    reasons = {_plain(known): reason for known, reason in not_served().items()}
+    return reasons.get(_plain(name))
+
+
 def explain(name: str, served: Collection[str]) -> str:
     """Return why a name is not one of the `served`, and what to write: "cause; fix"."""
     others = other_names()
