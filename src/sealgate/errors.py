@@ -36,7 +36,11 @@ REASONS: dict[str, Reason] = {
         400, _BOT, "Ambiguous target", "Send a plain path; escape only what must be escaped, and only once."
     ),
     "bot_unauthenticated": Reason(
-        401, _BOT, "Bot not authenticated", "Send the bot's token: Authorization: Bearer TOKEN."
+        401,
+        _BOT,
+        "Bot not authenticated",
+        "Send the bot's token: Authorization: Bearer TOKEN, or X-Gateway-Token: TOKEN from a client that "
+        "signs with Authorization itself.",
     ),
     "bot_forbidden": Reason(
         403,

@@ -22,6 +22,7 @@ from sealgate.request.admission import (
     Peer,
     Rules,
     Ticket,
+    asked_by,
     authenticate,
     authorise,
     check_body,
@@ -355,6 +356,31 @@ def test_a_token_names_its_bot(authorization: str, bot: Bot) -> None:
     assert identify(head_of({"Authorization": authorization}), RULES) is bot
 
 
+@pytest.mark.parametrize(
+    "authorization", ["", "Bearer watch-token", "Bearer e30.e30.x", basic("k", "secret")]
+)
+def test_a_token_in_a_header_of_its_own_beats_authorization(authorization: str) -> None:
+    """That is the exchange's then: HS256, deri-hmac-sha256, a JSON Web Token, Basic with a made-up key."""
+    sent = {"Authorization": authorization, "X-Gateway-Token": " p:a:s:s \xe9 "}
+    assert identify(head_of(sent), RULES) is CLERK
+    assert identify(head_of({"x_gateway_token": "grid-token"}), RULES) is GRID
+
+
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        ("", "The X-Gateway-Token header is empty."),
+        ("wrong", "No bot has this token."),
+        ("Bearer grid-token", "No bot has this token."),
+        (basic("grid", "grid-token"), "No bot has this token."),
+    ],
+)
+def test_authorization_does_not_help_a_wrong_token_in_a_header_of_its_own(token: str, told: str) -> None:
+    sent = {"Authorization": "Bearer grid-token", "X-Gateway-Token": token}
+    assert stranger(head_of(sent), Peer()) == told
+    assert stranger(head_of(sent), Peer(uid=4711)) == told
+
+
 UNKNOWN = "No bot has this token."
 NO_TOKEN = "The Authorization header has no token: "
 WRONG_NAME = "The token is valid, but the name before it is another bot's: "
@@ -605,6 +631,14 @@ ASKING: dict[str, Asking] = {
     "an id": (FIELDS | {"X-Gateway-Request-Id": "r-1"}, "POST", ORDER, (1, 1), Peer()),
     "a field that is passed on": (FIELDS | {"X-Request-Id": "7"}, "POST", ORDER, (1, 1), Peer()),
     "another bot": (FIELDS | {"Authorization": "Bearer watch-token"}, "POST", ORDER, (1, 1), Peer()),
+    "another bot by a header of its own": (
+        FIELDS | {"X-Gateway-Token": "watch-token"},
+        *("POST", ORDER, (1, 1), Peer()),
+    ),
+    "that bot, signing with Authorization": (
+        FIELDS | {"Authorization": "HS256 x", "X-Gateway-Token": "watch-token"},
+        *("POST", ORDER, (1, 1), Peer()),
+    ),
     "a wrong token": (FIELDS | {"Authorization": "Bearer grid-tokem"}, "POST", ORDER, (1, 1), Peer()),
     "no token": ({"Host": "localhost"}, "POST", ORDER, (1, 1), Peer()),
     "another host": (FIELDS | {"Host": "evil.example"}, "POST", ORDER, (1, 1), Peer()),
@@ -664,6 +698,18 @@ def test_a_head_that_comes_again_gets_the_same_ticket_from_its_peer_alone() -> N
     assert Admission(RULES).admit(head, head.target, peer, str, record) is not first, (
         "others have rules of their own"
     )
+
+
+def test_an_authorization_that_is_not_read_makes_no_other_request() -> None:
+    """Else a client that signs with it would push all others out of what is remembered."""
+
+    def asked(fields: Fields) -> object:
+        return asked_by(head_of(fields), "GET", ORDER, (1, 1), Peer())
+
+    first, second = ({"Authorization": f"JWT {number}", "X-Gateway-Token": "grid-token"} for number in (1, 2))
+    assert asked(first) == asked(second)
+    assert asked(first) != asked(first | {"X-Gateway-Token": "watch-token"})
+    assert asked({"Authorization": "Bearer grid-token"}) != asked({"Authorization": "Bearer watch-token"})
 
 
 def test_what_is_remembered_is_bounded_and_can_be_forgotten() -> None:

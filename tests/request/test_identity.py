@@ -57,6 +57,23 @@ async def test_bots_by_user_and_by_token_on_one_socket(upstream: Upstream) -> No
     assert all(b"authorization" not in got.raw.lower() for got in upstream.received)
 
 
+async def test_a_client_that_signs_with_authorization_sends_its_token_beside_it(
+    upstream: Upstream, bots: dict[str, Any]
+) -> None:
+    venue: dict[str, Any] = {"venue": "deribit", "clock": {"required": False, "grace": 0}}
+    signed = "Authorization: deri-hmac-sha256 id=made-up,ts=1,sig=made-up,nonce=1"
+    async with running_station(upstream, ENVIRONMENT, bots=bots, synced=False, **venue) as station:
+        for token, status in (("X-Gateway-Token: grid-token", 200), ("X-Gateway-Token: wrong", 401)):
+            fields = [signed.encode(), token.encode()]
+            reply = await station.ask(request(b"GET", b"/api/v2/private/get_positions", *fields))
+            assert reply.status == status
+    (sent,) = [one for one in upstream.received if b"get_positions" in one.target]
+    assert b"grid-token" not in sent.raw
+    assert b"made-up" not in sent.raw
+    assert b"x-gateway" not in sent.raw.lower()
+    assert [value[:17] for name, value in sent.fields if name == b"Authorization"] == [b"deri-hmac-sha256 "]
+
+
 async def flood(station: Station, count: int, raw: bytes) -> list[Reply]:
     return await asyncio.gather(*(station.ask(raw) for _ in range(count)))
 
@@ -95,6 +112,22 @@ async def test_who_is_held_back_is_answered_in_the_end(
     async with running_station(upstream, ENVIRONMENT, bots=bots) as station:
         replies = await flood(station, 2 * FREE, with_token("wrong"))
     assert {(reply.status, reply.reason) for reply in replies} == {(401, "bot_unauthenticated")}
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("field", ["X-Gateway-Token: wrong", "x_gateway.token: wrong", "AUTHORIZATION: x"])
+async def test_a_wrong_token_is_held_back_wherever_it_stands(
+    upstream: Upstream, bots: dict[str, Any], field: str
+) -> None:
+    async with running_station(upstream, ENVIRONMENT, bots=bots) as station:
+        raw = request(b"GET", b"/v1/trade/orders", field.encode())
+        await flood(station, FREE, raw)
+        held = asyncio.create_task(station.ask(raw))
+        await station.until(lambda: station.gateway.handler.inflight == 1)
+        assert (await station.ask(with_token("grid-token"))).status == 200
+        assert not held.done()
+        held.cancel()
+        await asyncio.gather(held, return_exceptions=True)
 
 
 @pytest.mark.usefixtures("patience")

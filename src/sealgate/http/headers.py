@@ -41,6 +41,7 @@ _KEPT = frozenset(
         b"x-gateway-deadline-ms",
         b"x-gateway-key",
         b"x-gateway-request-id",
+        b"x-gateway-token",
         b"x-gateway-valid-ms",
     }
 )
@@ -163,9 +164,9 @@ class HeaderRules:
     def __init__(self, own: Iterable[str], *, reads_replies: bool = False) -> None:
         self._kept = _KEPT | {_ACCEPT_ENCODING} if reads_replies else _KEPT
         names = [name.encode("ascii") for name in own]
-        prefixes = [_canonical(name[:-1]) for name in names if name.endswith(b"*")]
+        prefixes = [plain_name(name[:-1]) for name in names if name.endswith(b"*")]
         self._prefixes = (*_DROPPED_PREFIXES, *prefixes)
-        self._own = frozenset(_canonical(name) for name in names)
+        self._own = frozenset(plain_name(name) for name in names)
         self._known: dict[bytes, tuple[bool, bytes | None]] = {}
 
     def _judge(self, name: bytes) -> tuple[bool, bytes | None]:
@@ -173,7 +174,7 @@ class HeaderRules:
 
         Raises Refusal for a misspelled name that some servers take for the body's framing.
         """
-        canonical = _canonical(name)
+        canonical = plain_name(name)
         if canonical in FRAMING and canonical != name.lower():
             raise Refusal(
                 "bad_request",
@@ -279,7 +280,7 @@ def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
     """Return whether a field is passed back, whether it is about the limit, and its name in lower case."""
     # Space before the colon is removed (RFC 9112 section 5.1); the parser leaves it in the name.
     lower = name.rstrip().lower()
-    canonical = _canonical(lower)
+    canonical = plain_name(lower)
     passes = canonical not in _REPLY_DROPPED and not canonical.startswith(_REPLY_DROPPED_PREFIXES)
     return passes, lower.startswith(_TELLING), lower
 
@@ -298,11 +299,12 @@ def _without(fields: list[tuple[bytes, bytes]], connection: bytes) -> list[tuple
 
 def is_settable(name: str) -> bool:
     """Return whether a setting may have a header of this name sent with every request."""
-    canonical = _canonical(name.encode("ascii"))
+    canonical = plain_name(name.encode("ascii"))
     return canonical not in _UNSETTABLE and not canonical.startswith((b"x-gateway-", b"proxy-"))
 
 
-def _canonical(name: bytes) -> bytes:
+def plain_name(name: bytes) -> bytes:
+    """Return the name that servers may read a field by: in lower case, `-` for what is no letter or digit."""
     return name.translate(_PLAIN)
 
 

@@ -42,6 +42,8 @@ _MOST_REMEMBERED = 256  # tickets
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
 # They change nothing of who may send what.
 _OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
+_TOKEN = b"x-gateway-token"  # of clients that set Authorization themselves
+PROOFS = frozenset({b"authorization", _TOKEN})  # the headers in which a bot's token can stand
 
 
 class Peer(NamedTuple):
@@ -223,6 +225,8 @@ def asked_by(head: Head, method: str, target: str, version: tuple[int, int], pee
     fields = head.kept.copy()
     for name in _OF_ONE_REQUEST:
         fields.pop(name, None)
+    if _TOKEN in fields:  # Authorization is the exchange's then, and often another one each time
+        fields.pop(b"authorization", None)
     return method, target, version, peer, tuple(fields.items())
 
 
@@ -354,8 +358,8 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
         may_be_local = peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
         bot = rules.local if may_be_local else None
         missing = "Only the gateway's own user and root may use this socket."
-    elif (authorization := head.text(b"authorization")) is not None:
-        return _by_token(authorization, rules, peer)
+    elif (sent := _credentials(head)) is not None:
+        return _by_token(*sent, rules, peer)
     elif peer.name is not None:
         bot, missing = rules.named.get(peer.name), "No bot has the name in the client certificate."
     else:
@@ -366,18 +370,12 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     return bot
 
 
-def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
+def _by_token(name: str | None, token: bytes, rules: Rules, peer: Peer) -> Bot:
     """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
 
     No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
     only to a peer that could use it. With a certificate, it must be the bot's own.
     """
-    name, token = _credentials(authorization)
-    if not token:
-        raise Refusal(
-            "bot_unauthenticated",
-            "The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN.",
-        )
     bot = rules.bots.get(hashlib.sha256(token).digest())
     if peer.name is not None and (bot is None or bot.name != peer.name):
         raise Refusal(
@@ -393,7 +391,25 @@ def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
     return bot
 
 
-def _credentials(authorization: str) -> tuple[str | None, bytes]:
+def _credentials(head: Head) -> tuple[str | None, bytes] | None:
+    """Return (name or None, token), None where neither header is there. Raises Refusal for one without token.
+
+    X-Gateway-Token beats Authorization: a client that sends both signs with Authorization itself.
+    """
+    name: str | None = None
+    if (own := head.kept.get(_TOKEN)) is not None:
+        token, told = own.strip(), "The X-Gateway-Token header is empty."
+    elif (authorization := head.text(b"authorization")) is not None:
+        name, token = _bearer_or_basic(authorization)
+        told = "The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN."
+    else:
+        return None
+    if not token:
+        raise Refusal("bot_unauthenticated", told)
+    return name, token
+
+
+def _bearer_or_basic(authorization: str) -> tuple[str | None, bytes]:
     """Return (name or None, token) of a Bearer or Basic header (RFC 6750, RFC 7617)."""
     scheme, _, value = authorization.strip().partition(" ")
     value = value.strip()

@@ -11,10 +11,12 @@ import structlog
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import BrokenReplyError
+from sealgate.http.headers import plain_name
 from sealgate.http.server import Incoming
 from sealgate.machine.findings import program_named
 from sealgate.machine.system import System
 from sealgate.orders.outcome import Outcome
+from sealgate.request.admission import PROOFS
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import client_of
 from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
@@ -132,7 +134,7 @@ class Handler:
         """Return for how long to hold a refusal back: only for a wrong token, not for a missing one."""
         if refusal.slug != "bot_unauthenticated":
             return 0.0
-        if not any(name.lower() == b"authorization" for name, _ in request.head.fields):
+        if PROOFS.isdisjoint(plain_name(name) for name, _ in request.head.fields):
             return 0.0
         client = client_of(request.connection.transport, request.connection.peer)
         return self._wrong_tokens.note(origin_of(client), self._system.now())
