@@ -96,6 +96,18 @@ gateeu                    private.spot GET orders POST orders DELETE orders orde
 fmfwio                    private GET spot/balance POST spot/order DELETE spot/order PATCH spot/order/c3
 bequant                   private GET spot/balance POST spot/order DELETE spot/order PATCH spot/order/c3
 weex-contract=weex        contractPrivate GET capi/v3/order POST capi/v3/order DELETE capi/v3/order
+tokocrypto                private GET open/v1/account/spot open/v1/orders
+                          private POST open/v1/orders open/v1/orders/cancel
+hollaex                   private GET user/balance orders POST order DELETE order order/all
+digifinex                 private.spot GET spot/assets spot/order POST spot/order/new spot/order/cancel
+bittrade                  private GET account/accounts order/openOrders POST order/orders/place
+                          v2Private GET account/ledger POST account/transfer
+paymium                   private GET user user/orders POST user/orders DELETE user/orders/u1
+bit2c                     private GET Account/Balance Order/MyOrders POST Order/AddOrder Order/CancelOrder
+indodax                   private POST getInfo trade cancelOrder
+mercado                   private POST get_account_info place_buy_order cancel_order
+ndax                      private GET GetUserAccounts GetOpenOrders POST SendOrder CancelOrder
+coinmate                  private POST balances buyLimit cancelOrder
 
 bitmex                    =private GET order POST order PUT order DELETE order order/all
 bitmart                   =private GET spot/v1/wallet POST spot/v2/submit_order
@@ -130,6 +142,7 @@ class Calls:
     options: Mapping[str, Any] | None = None
     real_options: Mapping[str, Any] | None = None  # for the real key alone
     api_key: str = "KEY4f0e"
+    last: tuple[str, ...] = ()  # parameters that ccxt puts before others; the exchange takes any order
 
 
 _OTHERWISE: dict[str, dict[str, Any]] = {
@@ -144,6 +157,9 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     **{name: {"values": PLAIN, "real_options": {"partner": {}}} for name in ("kucoin", "kucoinfutures")},
     "gemini": {"api_key": "account-KEY4f0e"},
     "xt": {"options": {"recvWindow": "5000"}},
+    "indodax": {"last": ("timestamp", "recvWindow")},
+    "mercado": {"last": ("tapi_nonce",)},
+    "coinmate": {"last": ("signature",)},
 }
 
 

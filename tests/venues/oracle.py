@@ -55,6 +55,7 @@ def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
             "secret": secret,
             "password": f"{name} pass",
             "uid": f"{name}-memo",
+            "login": f"{name}-login",
             "options": dict(calls.options or {}),
         }
     )
@@ -66,8 +67,20 @@ def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
     exchange.microseconds = lambda: now_ms * 1000
     exchange.uuid = lambda: _UUIDS[is_dummy]
     exchange.random_bytes = lambda size: _HEXES[is_dummy][: 2 * size]
+    if calls.last and not is_dummy:
+        exchange.urlencode = _ending_in(calls.last, exchange.urlencode)
     exchange.uuid16 = exchange.uuid22 = lambda *_: "0123456789abcdef"  # ids that ccxt gives orders
     return exchange
+
+
+def _ending_in(last: tuple[str, ...], urlencode: Callable[..., str]) -> Callable[..., str]:
+    """Put parameters of these names behind the others, where ccxt then signs them."""
+
+    def encode(params: Params, *rest: Any) -> str:
+        moved = {name: params[name] for name in last if name in params}
+        return urlencode({name: params[name] for name in params if name not in moved} | moved, *rest)
+
+    return encode
 
 
 def move(exchange: Any, base: str) -> None:
@@ -169,7 +182,7 @@ def calls_of(venue: str) -> Iterator[dict[str, Any]]:
         proof = f"{signed['url']}{signed['headers']}{signed['body']}".lower()
         parts = urlsplit(signed["url"])
         call = {"venue": venue, "method": method, "path": parts.path.rstrip("/"), "host": parts.netloc}
-        yield call | {"is_signed": "sign" in proof}
+        yield call | {"is_signed": "sign" in proof or "tapi-mac" in proof}
 
 
 _ENTRY = re.compile(r"(\w+) = Entry(?:\[\w+\])?\('([^']*)', ('[^']*'|\[[^]]*\]), '([A-Z]+)'")

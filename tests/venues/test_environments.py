@@ -9,8 +9,12 @@ from sealgate.venues.environments import Environment
 from venues.calls import GONE, VENUES
 from venues.through import named, printed_by
 
-# Remembered; and what ccxt refuses to trade on, though it knows the address.
-_NOT_IN_CCXT = {("bitmart-futures", "demo"), ("binanceusdm", "test"), ("binancecoinm", "test")}
+# Remembered; from the exchange's documents; and what ccxt refuses to trade on, though it knows the address.
+_NOT_IN_CCXT = {
+    ("bitmart-futures", "demo"),
+    ("indodax", "demo"),
+    *((name, "test") for name in ("binanceusdm", "binancecoinm")),
+}
 # What ccxt has by mistake, or for spot alone where the file is about futures, too.
 _NOT_IN_FILES = {"binanceus", "poloniex"}
 

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from sealgate.venues.replies import Means
 from sealgate.venues.venue import Scope
-from venues.through import named, printed_by, table_of
+from venues.through import HERE, named, printed_by, table_of
 
 NAMED = (
     *("binance", "bybit", "okx", "kucoin", "bitget", "gate", "kraken", "coinbase", "mexc", "htx", "deribit"),
@@ -230,6 +230,24 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
 )
 def test_a_documented_reply_means(name: str, status: int, body: object, means: Means) -> None:
     verdict = named(name).replies.judge(status, json.dumps(body).encode())
+    assert verdict.means is means
+    assert bool(verdict.kind) is (means is not Means.DONE)
+
+
+def listed() -> Iterator[tuple[str, int, str, Means]]:
+    venue = ""
+    for line in (HERE / "replies.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            venue = line.strip("[]")
+        elif line and not line.startswith("#"):
+            said, means = line.split(" -> ")
+            status, body = said.split(" ", 1)
+            yield venue, int(status), body, Means(means)
+
+
+@pytest.mark.parametrize(("name", "status", "body", "means"), list(listed()), ids=str)
+def test_a_listed_reply_to_an_order_means(name: str, status: int, body: str, means: Means) -> None:
+    verdict = named(name).replies.judge(status, body.encode(), is_order=True)
     assert verdict.means is means
     assert bool(verdict.kind) is (means is not Means.DONE)
 

@@ -54,6 +54,9 @@ HOSTS = {
         "/swap-api/v1/swap_api_trading_status",
         {"status": "ok"},
     ),
+    "bittrade": Host(
+        "/v1/common/timestamp", {"status": "ok", "data": NOW}, "/v1/account/accounts", {"status": "ok"}
+    ),
     "bitmart-futures": Host("", None, "/contract/private/assets-detail", {"code": 1000}),
     "bybiteu": _BYBIT,
     "bybitid": _BYBIT,

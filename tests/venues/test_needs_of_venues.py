@@ -295,3 +295,36 @@ def test_so_does_one_with_a_form_or_a_query(parameters: str, is_let: bool) -> No
         {"url": url, "headers": form, "body": parameters},
     ):
         assert is_for_traders("toobit", {"method": "POST", **request}) is is_let
+
+
+@pytest.mark.parametrize(
+    ("venue", "path", "name", "within", "out"),
+    [
+        (
+            "indodax",
+            "/tapi",
+            "method",
+            ["getInfo", "trade", "cancelOrder", "withdrawFee"],
+            ["withdrawCoin", "createVoucher", "", "trade&method=withdrawCoin", "withdraw%43oin", "Trade"],
+        ),
+        (
+            "mercado",
+            "/tapi/v3/",
+            "tapi_method",
+            ["list_orders", "place_buy_order", "place_market_sell_order", "cancel_order"],
+            ["withdraw_coin", "", "list_orders&tapi_method=withdraw_coin", "list_orders&Tapi_Method=x"],
+        ),
+    ],
+)
+def test_where_one_path_serves_all_calls_the_form_says_which_lead_out(
+    venue: str, path: str, name: str, within: list[str], out: list[str]
+) -> None:
+    def is_let(called: str, query: str = "") -> bool:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        url = f"https://exchange.example{path}{query}"
+        body = f"{name}={called}&pair=btc_idr"
+        return is_for_traders(venue, {"url": url, "method": "POST", "headers": headers, "body": body})
+
+    assert [called for called in within if not is_let(called)] == []
+    assert [called for called in out if is_let(called)] == []
+    assert not is_let(within[0], f"?{name}={out[0]}")

@@ -17,6 +17,7 @@ from venues.through import OF_ANOTHER_FILE, Call, family, named, table_of
 BY_QUERY = (
     *("binance", "mexc", "bingx", "htx", "coinsph", "kraken", "hashkey", "toobit", "bitrue", "btcbox"),
     *("binanceusdm", "binancecoinm", "binance-papi", "binance-options", "binanceus", "htx-swap"),
+    *("tokocrypto", "digifinex", "bittrade", "bit2c", "indodax", "mercado", "coinmate"),
 )
 
 # What ccxt has as public, and as private, too: the exchange's documents call it public.
@@ -78,12 +79,13 @@ def is_elsewhere(name: str, call: Call) -> bool:
         "btcbox": ("//ajax/",),
         "htx": ("/swap-api/v1/linear-swap-api/",),
         "binance": ("/fapi/v1/apiTradingStatus",),
+        **{name: OF_ANOTHER_FILE[name] for name in ("digifinex", "mercado", "tokocrypto")},
     }
     return call.path.startswith(others.get(family(name), ("\0",)))
 
 
-# Its reads are POSTs with a JSON body, which a read of the gateway's own does not have.
-_WITHOUT_A_READ = {"cex"}
+# Their reads are POSTs with a body, which a read of the gateway's own does not have.
+_WITHOUT_A_READ = {"cex", "indodax", "mercado"}
 
 
 def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str, list[Call]]) -> None:
@@ -194,8 +196,9 @@ def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Ca
     assert [(name, call) for name, call in cancels if stops(name, call.method, call.path)] == []
 
 
-# By GET those of Deribit cancel; the batch of Kraken Futures can hold orders, too.
+# By GET those of Deribit cancel; the batch of Kraken Futures can hold orders, too; two have one path for all.
 _LOOKED_UP, _BATCH = "GET", Call("POST", "/derivatives/api/v3/batchorder", is_signed=True)
+_FOR_ALL = {("indodax", "/tapi"), ("mercado", "/tapi/v3")}
 _OF_ANOTHER = {**OF_ANOTHER_FILE, "mexc": ("/api/v1/private/", "/open/")}
 
 
@@ -206,6 +209,7 @@ def test_what_ccxt_cancels_with_passes_a_halt_at_every_venue(unified: dict[str, 
         for call in calls
         if (call.method != _LOOKED_UP or name == "deribit")
         and call != _BATCH
+        and (name, call.path) not in _FOR_ALL
         and not call.path.startswith(_OF_ANOTHER.get(name, ("\0",)))
     ]
     assert len(unified) == len(VENUES) - len(GONE)

@@ -39,7 +39,12 @@ OWN = (b"host", b"content-length")  # of the way from one program to the next
 SAFE: Mapping[str, Any] = {"clock": {"required": False, "grace": 0}, "limits": {"known": "5000/1s"}}
 
 # What needs `keys` by the file, and is signed in a way of its own.
-OPENED = {"coinbase": ("DELETE /v2/accounts/9",), "xt": ("POST /v4/withdraw",)}
+OPENED = {
+    "coinbase": ("DELETE /v2/accounts/9",),
+    "indodax": ("POST /tapi",),
+    "mercado": ("POST /tapi/v3",),
+    "xt": ("POST /v4/withdraw",),
+}
 
 
 def key_of(case: Case) -> tuple[Settings, dict[str, str]]:

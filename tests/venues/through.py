@@ -23,7 +23,13 @@ FOLDER = Path(venues.__file__).parent / "files"
 FILES = sorted(FOLDER.glob("*.toml"))
 
 # What ccxt has at these venues, too, and another file is for: here it needs `keys`, whatever it is.
-OF_ANOTHER_FILE = {"mexc-contract": ("/api/v3/", "/open/"), "bitrue-futures": ("/api/v1/",)}
+OF_ANOTHER_FILE = {
+    "mexc-contract": ("/api/v3/", "/open/"),
+    "bitrue-futures": ("/api/v1/",),
+    "digifinex": ("/swap/v2/",),
+    "mercado": ("/api/v4/", "/v4/"),
+    "tokocrypto": ("/api/v3/",),
+}
 
 Case = Mapping[str, Any]
 

@@ -98,6 +98,8 @@ def coarse(symbol: str) -> dict[str, Any]:
     return market(symbol.replace("/", "").replace(":", "_"), symbol) | {
         "precision": {"amount": 1, "price": 1},
         "numericId": 27,
+        "baseId": symbol.partition("/")[0],
+        "quoteId": "USDT",
     }
 
 
