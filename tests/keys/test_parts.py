@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rig.backends import the_exchange
 from rig.station import make_config
@@ -23,11 +25,8 @@ from sealgate.keys.parts import (
     read_roster,
     read_session,
 )
-from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget
 from sealgate.keys.sources import SecretError, read_secret
-from sealgate.venues.scheme import Sealer
-from sealgate.venues.venue import Venue
 
 URL = "https://api.example.com"
 HEX = "00ff" * 8
@@ -75,22 +74,23 @@ def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(rea
     assert is_wiped(read)
 
 
-def test_a_private_keys_passphrase_goes_to_the_signer_and_is_wiped(
-    read: list[bytearray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[tuple[str, bytes]] = []
+def pem_of(passphrase: bytes) -> str:
+    lock = serialization.BestAvailableEncryption(passphrase)
+    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    return Ed25519PrivateKey.generate().private_bytes(pem, pkcs8, lock).decode()
 
-    def noting(venue: Venue, material: KeyMaterial, base_url: str) -> Sealer:
-        given.append((material.kind, bytes(material.secret_passphrase or b"")))
-        assert "sesame" not in repr(material)
-        return sealer_of(venue, material, base_url)
 
-    monkeypatch.setattr(parts_module, "sealer_of", noting)
-    keys = {"main": KEY | {"secret_passphrase": "env:PHRASE"}}
-    key_of(make_config(URL, keys=keys), ENVIRON | {"PHRASE": "open sesame"})
-    key_of(make_config(URL, keys={"main": KEY | {"kind": "hmac"}}), ENVIRON)
-    assert given == [("", b"open sesame"), ("hmac", b"")]
-    assert len(read) == 3
+def test_a_private_keys_passphrase_opens_it_and_is_wiped(read: list[bytearray]) -> None:
+    """What is opened is told to be of a kind that the exchange does not take."""
+    environ = {"PEM": pem_of(b"open sesame"), "PHRASE": "open sesame"}
+    keys = {"main": KEY | {"secret": "env:PEM", "secret_passphrase": "env:PHRASE"}}
+    with pytest.raises(
+        SecretError, match=r"^env:PEM: .* is an Ed25519 private key, and .* takes HMAC secrets"
+    ):
+        key_of(make_config(URL, keys=keys), environ)
+    with pytest.raises(SecretError, match=r"^env:PEM: .* does not open; correct the passphrase"):
+        key_of(make_config(URL, keys=keys), environ | {"PHRASE": "x"})
+    assert len(read) == 4
     assert is_wiped(read)
 
 

@@ -49,6 +49,10 @@ def refusal(reference: str) -> str:
         (b" a b \n", b" a b "),
         (b"\x00\xff\n", b"\x00\xff"),
         (b"x" * MAX_BYTES, b"x" * MAX_BYTES),
+        (b"0\x04\x02\x02\x00\n", b"0\x04\x02\x02\x00\n"),  # DER, whose last byte is no line end
+        (b"0\x04\x02\x02\x00\n\n", b"0\x04\x02\x02\x00\n"),
+        (b"0\x06\x02\x04\x00\x00\r\n", b"0\x06\x02\x04\x00\x00\r\n"),
+        (b"0Babcdef" + b"x" * 59 + b"\n", b"0Babcdef" + b"x" * 59),  # a text that states its length
     ],
 )
 def test_a_file_without_its_last_line_end(secret_file: Path, content: bytes, secret: bytes) -> None:

@@ -28,6 +28,7 @@ PROGRAMS: Mapping[str, str] = {
     "kubectl": "",  # puts the Kubernetes files together; that of Debian 12 is too old for components
     "nginx": "nginx-light",  # the upstream that normalises targets
     "node": "nodejs",  # runs the recipe for fetch, and the page's own code
+    "openssl": "openssl",  # writes private keys in each of its forms, and verifies signatures
     "prometheus": "prometheus",  # scrapes
     "promtool": "prometheus",  # checks metrics and rules
     "redis-server": "redis-server",  # where gateways meet that share a key

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sealgate.config.references import split_command
+from sealgate.keys.key_texts import is_der
 from sealgate.machine.paths import foreign, is_trusted, way_fault
 
 MAX_BYTES = 64 * 1024
@@ -42,7 +43,7 @@ def wipe(buffer: bytearray) -> None:
 
 
 def read_all(reference: str, descriptor: int) -> bytearray:
-    """Read what is there, straight into memory that can be wiped, and drop one line end.
+    """Read what is there, straight into memory that can be wiped, and drop one line end of a text.
 
     Raises SecretError where it is empty, blank or larger than MAX_BYTES, or cannot be read.
     """
@@ -81,7 +82,9 @@ def _read_into(descriptor: int, view: memoryview) -> int:
 
 
 def _end(buffer: bytearray, length: int) -> int:
-    """Return where the secret ends: before one last line end, LF or CR LF."""
+    """Return where the secret ends: before one last line end, LF or CR LF, which DER does not have."""
+    if is_der(buffer, length):
+        return length
     for line_end in (b"\r\n", b"\n"):
         if buffer.endswith(line_end, 0, length):
             return length - len(line_end)

@@ -1,0 +1,280 @@
+"""Private keys: from the stored bytes to what signs. A mistake is named with its fix, and no byte of the key.
+
+What stays in memory are the numbers that OpenSSL signs with; each text and buffer on the way is wiped.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding as paddings
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
+
+from sealgate.keys.encrypted_keys import (
+    UnknownEncryptionError,
+    decrypted,
+    decrypted_block,
+    dek_info,
+    is_encrypted,
+)
+from sealgate.keys.key_texts import (
+    BIT_STRING,
+    INTEGER,
+    SEQUENCE,
+    Wiped,
+    blocks,
+    break_lines,
+    element,
+    from_base58,
+    from_base64,
+    is_der,
+    members,
+    part_of,
+    private_member,
+)
+from sealgate.venues.key_kinds import Kind, Signer
+
+LEAST_BITS = 2048  # of RSA
+_SEED = 32
+_NUMBER = 32  # bytes of r, and of s
+
+_STORED = "what is stored as the secret"
+_THE_OTHER = "store the private key that belongs to it"
+_COPY = "copy it again, from its first line to its last"
+_NEW = "make one by `sealgate keys new`, and register its public key at the exchange"
+_CONVERT = "convert it: openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEW"
+
+_DAMAGED = ("is a private key that is cut off or damaged", _COPY)
+_UNREADABLE = (
+    "is a private key that is damaged, or of a kind with which no exchange signs",
+    f"{_COPY}, or {_NEW}",
+)
+_UTF_16 = ("is a text in UTF-16", "save it as UTF-8")
+_SEVERAL = ("holds several private keys", "let it hold one")
+_CLOSED = ("is an encrypted private key", 'name its passphrase in secret_passphrase, as in "file:/path"')
+_NOT_OPENED = (
+    "is a private key that its secret_passphrase does not open",
+    "correct the passphrase, or copy the key again",
+)
+_OPEN = ("is not encrypted", "leave out secret_passphrase")
+_UNKNOWN = ("is a private key that is encrypted in a way that is not read here", _CONVERT)
+_PUBLIC = ("is a public key", _THE_OTHER)
+_CERTIFICATE = ("is a certificate", _THE_OTHER)
+_PKCS12 = ("is a PKCS #12 file", "take the key out of it: openssl pkcs12 -in FILE -nocerts -out NEW")
+_OPENSSH = "is a private key in OpenSSH's own form"
+_SSH_CONVERTS = "convert a copy of it: ssh-keygen -p -m PKCS8 -f COPY"
+# What a PEM file or a text is that holds no private key, by what stands in it, the longest first.
+_NAMES: Mapping[bytes, tuple[str, str]] = {
+    b"PUBLIC KEY": _PUBLIC,
+    b"CERTIFICATE REQUEST": ("is a certificate request", _THE_OTHER),
+    b"CERTIFICATE": _CERTIFICATE,
+    b"PGP ": ("is a PGP key, with which no exchange signs", _NEW),
+    b"-----BEGIN ": ("is a PEM file without a private key", _COPY),
+    b"PuTTY-User-Key-File": ("is a private key in PuTTY's own form", _NEW),
+}
+_SSH_PUBLIC = (b"ssh-rsa ", b"ssh-ed25519 ", b"ecdsa-sha2-", b"sk-ssh-", b"sk-ecdsa-")
+
+_DIGESTS: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
+    "sha256": hashes.SHA256,
+    "sha384": hashes.SHA384,
+    "sha512": hashes.SHA512,
+    "sha1": hashes.SHA1,
+    "md5": hashes.MD5,
+}
+
+
+class PrivateKeyError(ValueError):
+    """A private key cannot be used. `str()` is "cause; fix", without any of the key."""
+
+    def __init__(self, cause: str, fix: str) -> None:
+        super().__init__(f"{_STORED} {cause}; {fix}")
+        self.cause = f"{_STORED} {cause}"
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateKey:
+    """A private key, in OpenSSL's memory."""
+
+    kind: Kind
+    _key: Ed25519PrivateKey | RSAPrivateKey | EllipticCurvePrivateKey = field(repr=False)
+
+    @property
+    def identity(self) -> bytes:
+        """The SHA-256 of its public key (SubjectPublicKeyInfo in DER)."""
+        public = self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return hashlib.sha256(public).digest()
+
+    def signer(self, padding: str, digest: str) -> Signer:
+        """Return what signs with it; padding and digest are for RSA alone."""
+        key = self._key
+        if isinstance(key, RSAPrivateKey):
+            return Signer(self.kind, _rsa(key, padding, digest), self.identity, is_slow=True)
+        return Signer(
+            self.kind, key.sign if isinstance(key, Ed25519PrivateKey) else _es256(key), self.identity
+        )
+
+
+def _rsa(key: RSAPrivateKey, padding: str, digest: str) -> Callable[[bytes], bytes]:
+    algorithm = _DIGESTS[digest]()
+    pkcs1, pss = paddings.PKCS1v15(), paddings.PSS(paddings.MGF1(algorithm), paddings.PSS.DIGEST_LENGTH)
+    scheme = pss if padding == "pss" else pkcs1
+    return lambda message: key.sign(message, scheme, algorithm)
+
+
+def _es256(key: EllipticCurvePrivateKey) -> Callable[[bytes], bytes]:
+    algorithm = ECDSA(hashes.SHA256())
+
+    def sign(message: bytes) -> bytes:
+        r, s = decode_dss_signature(key.sign(message, algorithm))
+        return r.to_bytes(_NUMBER, "big") + s.to_bytes(_NUMBER, "big")
+
+    return sign
+
+
+def read_private_key(
+    secret: bytearray, key_text: str = "pem", prefix: str = "", passphrase: bytearray | None = None
+) -> PrivateKey | None:
+    """Return the private key that was stored, None where it is none: then it is the secret of an HMAC.
+
+    PEM and DER are read whatever `key_text` says. With "base64" or "base58" so is a text of 32 bytes, an
+    Ed25519 seed, or of 64 of which the second half is its public key; `prefix` may stand before it. The
+    caller wipes both buffers. Raises PrivateKeyError.
+    """
+    with Wiped() as wiped:
+        if is_der(secret):
+            return _of_der(secret, passphrase, wiped)
+        text = wiped(bytearray(secret))
+        if b"-\0-\0-" in text:
+            raise PrivateKeyError(*_UTF_16)
+        try:
+            member = private_member(text)
+        except ValueError:
+            raise PrivateKeyError(*_DAMAGED) from None
+        text = text if member is None else wiped(member)
+        break_lines(text)
+        key = _of_pem(text, passphrase, wiped) or _of_line(text, key_text, prefix, passphrase, wiped)
+    if key is None and member is not None:
+        raise PrivateKeyError(*_DAMAGED)
+    if key is None and passphrase is not None:
+        raise PrivateKeyError(*_OPEN)
+    return key
+
+
+def _of_pem(text: bytearray, passphrase: bytearray | None, wiped: Wiped) -> PrivateKey | None:
+    """Read the one private key among the blocks of a PEM file, None where a text is none."""
+    private = [block for block in blocks(text) if block.is_private]
+    if len(private) > 1:
+        raise PrivateKeyError(*_SEVERAL)
+    if not private:
+        if b"PRIVATE KEY" in text and b"PGP" not in text:
+            raise PrivateKeyError(*_DAMAGED)  # one of its lines is not there
+        mistake = next((mistake for part, mistake in _NAMES.items() if part in text), None)
+        if mistake or text.startswith(_SSH_PUBLIC):
+            raise PrivateKeyError(*(mistake or _PUBLIC))
+        return None
+    block = private[0]
+    lines = dek_info(text, block)
+    content = from_base64(wiped(part_of(text, lines.end() if lines else block.start, block.end)))
+    if content is None:
+        raise PrivateKeyError(*_DAMAGED)
+    wiped(content)
+    if block.label.startswith("OPENSSH"):
+        raise PrivateKeyError(_OPENSSH, _NEW if b"ssh-ed25519" in content else _SSH_CONVERTS)
+    if lines is not None:
+        return _load(_opened(lambda phrase: decrypted_block(lines, content, phrase), passphrase, wiped))
+    if not is_der(content):
+        raise PrivateKeyError(*_DAMAGED)
+    return _of_der(content, passphrase, wiped)
+
+
+def _of_line(
+    text: bytearray, key_text: str, prefix: str, passphrase: bytearray | None, wiped: Wiped
+) -> PrivateKey | None:
+    """Read base64 of DER, or a seed as `key_text` has it; None where a text is neither."""
+    start = len(prefix) if (has_prefix := bool(prefix) and text.startswith(prefix.encode())) else 0
+    line = wiped(part_of(text, start, len(text)))
+    data = wiped(from_base64(line) or bytearray())
+    if is_der(data):
+        return _of_der(data, passphrase, wiped)
+    if key_text == "base58":
+        data = wiped(from_base58(line) or bytearray())
+    key = None if key_text == "pem" else _of_seed(data)
+    if key is None and has_prefix:
+        raise PrivateKeyError(*_DAMAGED)
+    if key is not None and passphrase is not None:
+        raise PrivateKeyError(*_OPEN)
+    return key
+
+
+def _of_seed(data: bytearray) -> PrivateKey | None:
+    """Read an Ed25519 seed, alone or with its public key behind it; None where bytes are neither."""
+    if len(data) not in {_SEED, 2 * _SEED}:
+        return None
+    with memoryview(data) as view:
+        key = Ed25519PrivateKey.from_private_bytes(view[:_SEED])
+        is_pair = key.public_key().public_bytes_raw() == view[_SEED:]
+    return PrivateKey(Kind.ED25519, key) if is_pair or len(data) == _SEED else None
+
+
+def _of_der(data: bytearray, passphrase: bytearray | None, wiped: Wiped) -> PrivateKey:
+    """Read DER: a private key is a version and more, an encrypted one an algorithm and octets."""
+    try:
+        inner = members(data, element(data, 0, len(data)))
+    except ValueError:
+        raise PrivateKeyError(*_DAMAGED) from None
+    tags, version = [one.tag for one in inner], inner[0]
+    if tags[0] == INTEGER:
+        if version.end - version.start != 1:  # the modulus of an RSAPublicKey
+            raise PrivateKeyError(*_PUBLIC)
+        if data[version.start] > 1:
+            raise PrivateKeyError(*_PKCS12)
+        if passphrase is not None:
+            raise PrivateKeyError(*_OPEN)
+        return _load(data)
+    if is_encrypted(data):
+        return _load(_opened(lambda phrase: decrypted(data, phrase), passphrase, wiped))
+    raise PrivateKeyError(*(_PUBLIC if tags == [SEQUENCE, BIT_STRING] else _CERTIFICATE))
+
+
+def _opened(
+    decrypt: Callable[[bytearray], bytearray | None], passphrase: bytearray | None, wiped: Wiped
+) -> bytearray:
+    if passphrase is None:
+        raise PrivateKeyError(*_CLOSED)
+    try:
+        data = decrypt(passphrase)
+    except UnknownEncryptionError:
+        raise PrivateKeyError(*_UNKNOWN) from None
+    except ValueError:
+        raise PrivateKeyError(*_DAMAGED) from None
+    if data is None:
+        raise PrivateKeyError(*_NOT_OPENED)
+    return wiped(data)
+
+
+def _load(data: bytearray) -> PrivateKey:
+    """Read a private key in DER that is not encrypted, of a kind with which exchanges sign."""
+    try:
+        key = load_der_private_key(data, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise PrivateKeyError(*_UNREADABLE) from None
+    if isinstance(key, Ed25519PrivateKey):
+        return PrivateKey(Kind.ED25519, key)
+    if isinstance(key, RSAPrivateKey):
+        if key.key_size < LEAST_BITS:
+            cause = f"is an RSA key of {key.key_size} bits, and {LEAST_BITS} are the least"
+            raise PrivateKeyError(cause, _NEW)
+        return PrivateKey(Kind.RSA, key)
+    if isinstance(key, EllipticCurvePrivateKey):
+        if not isinstance(key.curve, SECP256R1):
+            raise PrivateKeyError(f"is a key on the curve {key.curve.name}, and ES256 needs P-256", _NEW)
+        return PrivateKey(Kind.ES256, key)
+    algorithm = type(key).__name__.removesuffix("PrivateKey")
+    raise PrivateKeyError(f"is a key of {algorithm}, with which no exchange signs", _NEW)
