@@ -21,7 +21,10 @@ COMMANDS = {
     "top": ("sealgate.cli.top", "Show limit, bots, clock and errors of the running gateway, live."),
     "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
     "discover": ("sealgate.cli.discover", "Find out how the exchange wants requests signed."),
-    "keys": ("sealgate.cli.keys", "List the keys at the exchange, and see what is wrong with them."),
+    "keys": (
+        "sealgate.cli.keys",
+        "List the keys at the exchange, say what is wrong; make new ones.",
+    ),
     "orders": ("sealgate.cli.orders", "List the orders in doubt, and settle them."),
     "halt": ("sealgate.cli.control:halt", "Stop orders at once; reads and cancels still pass."),
     "resume": ("sealgate.cli.control:resume", "Lift a halt, so that new orders pass again."),

@@ -1,4 +1,4 @@
-"""`sealgate keys`: what the exchange says of the keys, read with their session tokens."""
+"""`sealgate keys`: what the exchange says of the keys, read with their session tokens, and new ones."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from sealgate.cli.frame import config_option, exchange_option, json_option
+from sealgate.cli.frame import Program, config_option, exchange_option, json_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config import load_config
 from sealgate.diagnose.arguments import chosen_exchange
@@ -29,12 +29,19 @@ _exchange_option = exchange_option(
 _COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
 
-@click.group("keys")
+_COMMANDS = {
+    "list": ("sealgate.cli.keys:list_command", "List the account's keys."),
+    "audit": ("sealgate.cli.keys:audit_command", "Say what is wrong with the account's keys."),
+    "new": ("sealgate.cli.new_key", "Make a private key, and print the public key for the exchange."),
+}
+
+
+@click.group("keys", cls=Program, table=_COMMANDS)
 def command() -> None:
-    """List the keys at the exchange, and see what is wrong with them."""
+    """List the keys at the exchange, see what is wrong with them, and make new ones."""
 
 
-@command.command("list")
+@click.command("list")
 @config_option
 @_exchange_option
 @_key_option
@@ -48,7 +55,7 @@ def list_command(
     click.echo(json.dumps(document) if as_json else list_text(account))
 
 
-@command.command("audit")
+@click.command("audit")
 @config_option
 @_exchange_option
 @_key_option

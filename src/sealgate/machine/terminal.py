@@ -49,12 +49,12 @@ def plain_cause(error: OSError) -> str:
     return _CAUSES.get(number) or os.strerror(number).lower()
 
 
-def leave_with_error(text: str) -> NoReturn:
-    """Print each line of an error to stderr and leave with exit code 2."""
+def leave_with_error(text: str, code: int = 2) -> NoReturn:
+    """Print each line of an error to stderr and leave with an exit code."""
     level = _journal_level()
     for line in text.splitlines():
         click.echo(f"{level}sealgate: {coloured('error:', 'fail')} {line}", err=True)
-    raise click.exceptions.Exit(2)
+    raise click.exceptions.Exit(code)
 
 
 def _journal_level() -> str:
