@@ -19,7 +19,7 @@ from rig.command import ended_command
 from rig.program import Program, ended_program, running_program
 from rig.upstream import running_upstream, say
 from rig.wire import reply
-from sealgate.venues.scheme import SECRETS
+from sealgate.venues.encodings import SECRETS
 
 # The same program with one mistake: it keeps a copy of each secret that it reads.
 FORGETFUL = """

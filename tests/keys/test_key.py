@@ -4,8 +4,9 @@ import pytest
 
 from sealgate.config.venues import built_in_venue, default_venue
 from sealgate.http.target import parse_target
-from sealgate.keys.key import FORM, Secret, SigningKey, bearer_line, by_session, headers_in
+from sealgate.keys.key import Secret, SigningKey, bearer_line, by_session, headers_in
 from sealgate.keys.signer import KeyMaterial, sealer_of
+from sealgate.venues.sealer import FORM_LINE
 
 URL = "https://api.example.com"
 
@@ -40,7 +41,7 @@ def test_the_proof_of_a_key_tells_it_from_one_with_another_secret() -> None:
 
 def test_a_signed_read_is_shown_by_its_headers() -> None:
     raw, lines, body = key_at(None).sign_read(7, b"", "GET", parse_target("/v1/trade/x", "/v1/trade"))
-    shown = headers_in((lines, raw, body, False))
+    shown = headers_in((lines, raw, body, b""))
     assert (raw, body, shown["X-SERVICE-APIKEY"], shown["X-SERVICE-TIMESTAMP"]) == (
         "/v1/trade/x",
         b"",
@@ -51,7 +52,7 @@ def test_a_signed_read_is_shown_by_its_headers() -> None:
 
 def test_a_signed_read_that_is_a_form_says_so() -> None:
     _, lines, body = key_at("kraken").sign_read(7, b"7", "POST", parse_target("/0/private/Balance", ""))
-    assert lines.endswith(FORM)
+    assert lines.endswith(FORM_LINE)
     assert body == b"nonce=7"
 
 

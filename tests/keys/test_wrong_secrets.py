@@ -38,7 +38,7 @@ def test_a_key_of_a_kind_that_the_exchange_does_not_take(
     kind: Kind, takes: Collection[Kind], told: str
 ) -> None:
     cause, fix = wrong_kind(kind, takes, "Kraken")
-    assert cause == f"what is stored as the secret is {told}"
+    assert cause == f"is {told}"
     assert fix == "make a key of that kind at Kraken, and store its secret"
 
 

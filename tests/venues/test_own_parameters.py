@@ -10,8 +10,8 @@ from sealgate.config.venues import built_in_venue, venue_names
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.own_parameters import BodyType, body_type
-from sealgate.venues.scheme import Sealer
-from sealgate.venues.templates import UnsignableError
+from sealgate.venues.sealer import Sealer
+from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
 NOW_MS = 1_700_000_000_000

@@ -8,24 +8,16 @@ from click.testing import CliRunner, Result
 
 from sealgate.cli import main
 from sealgate.config.venues import parse_venue
+from sealgate.venues.encodings import DIGESTS, ENCODERS, NONCES, SECRETS, STAMPS
+from sealgate.venues.filters import FILTERS
 from sealgate.venues.replies import Means, doc_link
-from sealgate.venues.scheme import (
-    _ENCODERS,
-    _NAMES,
-    _SIGNATURE,
-    _STAMPS,
-    DIGESTS,
-    NONCES,
-    SECRETS,
-    SIGNING_KEYS,
-)
-from sealgate.venues.templates import FILTERS
+from sealgate.venues.scheme import NAMES, SIGNATURE, SIGNING_KEYS
 from venues.pages import BLOCKS, ROOT, block, with_block
 from venues.through import FILES, venue_of
 
 PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
-FENCES = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-[EXAMPLE, *LIKE] = [text for language, text in FENCES if language == "toml"]
+FENCES = re.findall(r"^```([^\n]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+[EXAMPLE, *LIKE] = [text for language, text in FENCES if language == "toml venue"]
 [SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
 
 
@@ -92,7 +84,7 @@ def test_the_example_has_every_table() -> None:
 @pytest.mark.parametrize(
     ("head", "valid"),
     [
-        ("name", {*_NAMES, _SIGNATURE}),
+        ("name", {*NAMES, SIGNATURE}),
         ("filter", set(FILTERS)),
         ("key", set(SIGNING_KEYS)),
         ("means", set(Means)),
@@ -118,8 +110,8 @@ def test_what_a_digest_an_encoding_or_a_secret_may_be_is_all_said() -> None:
     for name, values in (
         ("digest", DIGESTS),
         ("secret", SECRETS),
-        ("encoding", _ENCODERS),
-        ("timestamp", _STAMPS),
+        ("encoding", ENCODERS),
+        ("timestamp", STAMPS),
         ("nonce", NONCES),
     ):
         [row] = re.findall(rf"^\| `{name}` \| (`.*) \|$", PAGE, re.MULTILINE)

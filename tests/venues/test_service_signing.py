@@ -16,7 +16,7 @@ from sealgate.diagnose.schemes import tells_encoding
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget
-from sealgate.venues.scheme import Sealer
+from sealgate.venues.sealer import Sealer
 
 PREFIX = "/v1/trade"
 FINGERPRINT = hmac.digest(b"c4a4", b"sealgate: fingerprint of a secret", "sha256").hex()[:8]

@@ -1,6 +1,7 @@
 import pytest
 
-from sealgate.venues.templates import Ref, TemplateError, UnsignableError, bind, parse_template
+from sealgate.venues.templates import Ref, TemplateError, bind, parse_template
+from sealgate.venues.unsignable import UnsignableError
 
 NAMES = ("timestamp", "query", "body", "url", "key")
 
@@ -31,9 +32,23 @@ def rendered(text: str, **values: bytes) -> bytes:
         ("{body|sha256bin|base64}", {}, b"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
         ("{body|hmac}", {"body": b"x"}, b"<x>"),
         ("{key|hmac|base64}", {}, b"PDEwMCU+"),
-        ('{{"a":1{body|more}', {}, b'{"a":1}'),
-        ('{{"a":1{body|more}', {"body": b" { } "}, b'{"a":1}'),
-        ('{{"a":1{body|more}', {"body": b'{"b": 2}'}, b'{"a":1,"b": 2}'),
+        ("{body|base64url}", {"body": b"\xff\xfe"}, b"__4"),
+        ("{body|base58}", {"body": b"\0\0Hello World!"}, b"112NEpo7TZRRrLZSi2U"),
+        ("{body|md5|upper}", {"body": b"abc"}, b"900150983CD24FB0D6963F7D28E17F72"),
+        ("{body|sha256}", {}, b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("{body|bare}", {"body": b' {"a": 1.50} '}, b'{"a": 1.50}'),
+        ("{body|bare}{body|canonical}{body|flat_json}{body|pairs}", {}, b""),
+        (
+            "{body|canonical}",
+            {"body": b'{"b": [1.50, {"d": "\xc3\xa4", "c": null}], "a": true}'},
+            b'{"a":true,"b":[1.50,{"c":null,"d":"\\u00e4"}]}',
+        ),
+        (
+            "{body|flat_json}",
+            {"body": b'{"b":[{"d":1.50,"c":"x"},"y",[2]],"a":null,"t":true}'},
+            b"anullbcxd1.50y2ttrue",
+        ),
+        ("{body|pairs}", {"body": b'{"a b":"x/y","n":1.50,"t":true}'}, b"a b=x/y,n=1.50,t=true"),
         ("{body|as_form}", {}, b""),
         (
             "{body|as_form}",
@@ -50,36 +65,42 @@ def test_the_digest_of_a_body_is_in_small_hex_digits() -> None:
     assert rendered("{body|sha512}")[:16] == b"cf83e1357eefb8bd"
 
 
-NO_OBJECTS = [
-    *(b"[1]", b"a=1", b'{"b":1', b'{"b":}', b'{"b":1}}', b'{"b":1},{"c":2}'),
-    *(b'{"b":"\xff"}', b'{"b":NaN}'),
-]
-
-
-@pytest.mark.parametrize("body", [*NO_OBJECTS, b'{"b":' + b"[" * 100_000 + b"}"])
-def test_members_are_taken_from_an_object_alone(body: bytes) -> None:
-    with pytest.raises(UnsignableError, match="JSON object"):
-        rendered('{{"a":1{body|more}', body=body)
-    with pytest.raises(UnsignableError, match="JSON object"):
-        rendered('[{{"a":1{body|more},{{}}]', body=b"{}")
-
-
-@pytest.mark.parametrize(
-    "body", [b'{"a":2}', b'{"\\u0061":2}', b'{"A":2}', b'{"b":1,"b":2}', b'{"b":1,"B":2}']
-)
-def test_a_member_comes_once(body: bytes) -> None:
-    with pytest.raises(UnsignableError, match="repeats a member, or has one that the gateway sets"):
-        rendered('{{"a":1{body|more}', body=body)
-    assert rendered('{{"a":1{body|more}', body=b'{"b":{"a":1,"a":2}}') == b'{"a":1,"b":{"a":1,"a":2}}'
-
-
 @pytest.mark.parametrize(
     "body",
     [b"[1]", b"a=1", b'{"a":{"b":1}}', b'{"a":null}', b'{"a":[1]}', b"5", b'{"a":"\\ud800"}', b'[["a","b"]]'],
 )
 def test_a_body_is_signed_as_a_form_where_it_is_flat(body: bytes) -> None:
-    with pytest.raises(UnsignableError, match="flat JSON object"):
-        rendered("{body|as_form}", body=body)
+    for filtered in ("{body|as_form}", "{body|pairs}"):
+        with pytest.raises(UnsignableError, match="flat JSON object"):
+            rendered(filtered, body=body)
+
+
+NO_JSON = (b"a=1", b'{"b":1', b'{"b":}', b'{"b":"\xff"}', b'{"b":NaN}', b'{"b":' + b"[" * 100_000 + b"}")
+
+
+@pytest.mark.parametrize("body", NO_JSON)
+def test_json_is_signed_where_it_is_valid(body: bytes) -> None:
+    for filtered in ("{body|canonical}", "{body|flat_json}", "{body|bare}"):
+        with pytest.raises(UnsignableError, match="JSON"):
+            rendered(filtered, body=body)
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"a"', b"5"])
+def test_an_object_is_written_flat(body: bytes) -> None:
+    with pytest.raises(UnsignableError, match="JSON object"):
+        rendered("{body|flat_json}", body=body)
+
+
+@pytest.mark.parametrize("body", [b'{"a":{"b":1}}', b'{"a":[[[{"b":1}]]]}', b'{"a":[{"b":{"c":1}}]}'])
+def test_what_a_venue_does_not_write_flat_is_refused(body: bytes) -> None:
+    with pytest.raises(UnsignableError, match="an object within another one"):
+        rendered("{body|flat_json}", body=body)
+
+
+@pytest.mark.parametrize("filtered", ["{body|canonical}", "{body|flat_json}"])
+def test_a_name_that_is_signed_comes_once(filtered: str) -> None:
+    with pytest.raises(UnsignableError, match="repeats a member"):
+        rendered(filtered, body=b'{"a":[{"b":1,"b":2}]}')
 
 
 def test_the_url_is_the_address_and_the_target() -> None:

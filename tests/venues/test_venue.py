@@ -12,8 +12,8 @@ from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.order_terms import OrderShape, PriceShape
 from sealgate.venues.routes import Auth, Lane, Permission, RouteTable
-from sealgate.venues.scheme import Sealer
-from sealgate.venues.templates import UnsignableError
+from sealgate.venues.sealer import Sealer
+from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Scope, Venue, VenueError, read_venue
 
 NOW_MS = 1_790_000_000_387
@@ -39,7 +39,7 @@ def sealer(venue: Venue) -> Sealer:
     return sealer_of(venue, key(), "https://api.example.com:444/base")
 
 
-def sent(venue: Venue, method: str, raw: str, body: bytes = b"") -> tuple[dict[str, str], str, bytes, bool]:
+def sent(venue: Venue, method: str, raw: str, body: bytes = b"") -> tuple[dict[str, str], str, bytes, bytes]:
     target = parse_target(raw, venue.prefix)
     lines, target_sent, body_sent, is_new_form = sealer(venue).sign(NOW_MS, b"77", method, target, body)
     fields = dict(line.split(": ", 1) for line in lines.decode().split("\r\n")[:-1])
@@ -119,11 +119,16 @@ def test_signatures_are_written_as_the_file_says(encoding: str, expected: "objec
         ('timestamp = "ns"', "1790000000387000000"),
         ('timestamp = "iso_ms"', "2026-09-21T14:13:20.387Z"),
         ('timestamp = "iso_s"', "2026-09-21T14:13:20"),
-        ('timestamp = "s"\nexpires_s = 60', "1790000060"),
     ],
 )
 def test_timestamps_are_written_as_the_file_says(settings: str, expected: str) -> None:
     assert sent(mine(settings), "GET", "/a")[0]["TIME"] == expected
+
+
+def test_a_time_of_expiry_is_the_timestamp_and_some_seconds() -> None:
+    headers = f'{HEADERS}TIME2 = "{{expires}}"\n'
+    both = sent(mine('timestamp = "s"\nexpires_s = 60', headers=headers), "GET", "/a")[0]
+    assert (both["TIME"], both["TIME2"]) == ("1790000000", "1790000060")
 
 
 def test_a_template_may_differ_by_method_and_kind_of_body() -> None:
@@ -156,9 +161,9 @@ def test_additions_stand_behind_the_bots_query_unless_the_file_says_where() -> N
     end = 'query_end = "&signature={signature}"\nstrips = ["t", "signature"]\n'
     venue = mine(f'query = "t={{timestamp}}"\n{end}', headers="")
     assert message(venue, "GET", "/a?t=1&b=2&signature=dummy") == b"1790000000387GET/a?b=2&t=1790000000387"
-    _, target, body, is_new_form = sent(venue, "GET", "/a?b=2")
+    _, target, body, type_line = sent(venue, "GET", "/a?b=2")
     assert target.startswith("/a?b=2&t=1790000000387&signature=")
-    assert (body, is_new_form) == (b"", False)
+    assert (body, type_line) == (b"", b"")
     assert sent(venue, "GET", "/a")[1].startswith("/a?t=1790000000387&signature=")
     before = mine(f'query = "t={{timestamp}}{{query|lamp}}"\n{end}', headers="")
     assert sent(before, "GET", "/a?b=2")[1].startswith("/a?t=1790000000387&b=2&signature=")
@@ -212,9 +217,9 @@ def test_additions_to_a_form_stand_at_its_ends() -> None:
         headers="",
     )
     assert message(venue, "POST", "/a", b"n=1&b=2&s=dummy") == b"1790000000387POST/an=77&b=2"
-    _, target, body, is_new_form = sent(venue, "POST", "/a", b"n=1&b=2&s=dummy")
+    _, target, body, type_line = sent(venue, "POST", "/a", b"n=1&b=2&s=dummy")
     assert body.startswith(b"n=77&b=2&s=")
-    assert (target, is_new_form) == ("/a", False)
+    assert (target, type_line) == ("/a", b"")
     assert sent(venue, "POST", "/a")[3]
 
 
@@ -465,7 +470,7 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
         (LEAST.replace("message", "mesage"), "4: unknown key mesage; did you mean message?"),
         (
             LEAST.replace("message", "zzzzzz"),
-            "4: unknown key zzzzzz; it may be digest, secret, encoding, timestamp, ",
+            "4: unknown key zzzzzz; it may be message, query, query_end, form, ",
         ),
         (LEAST.replace("{target}", "{tagret}"), "4: message: unknown name {tagret}; did you mean target?"),
         (

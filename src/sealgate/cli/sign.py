@@ -24,7 +24,8 @@ from sealgate.machine.terminal import leave_with_error
 from sealgate.orders.journal.nonces import nonce_of_command
 from sealgate.server.memory import nonces_place
 from sealgate.venues.routes import METHODS
-from sealgate.venues.templates import UnsignableError, names_in
+from sealgate.venues.templates import names_in
+from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
 HIDDEN = "(hidden)"
@@ -159,7 +160,7 @@ def command(
 def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
     """Yield where timestamp and nonce are from, and how long the exchange accepts them."""
     venue = signed.venue
-    if venue.signing.needs("timestamp"):
+    if venue.signing.is_dated:
         if venue.states_window or window_ms != venue.recv_window_ms:
             yield f"the timestamp is from {clock} and valid for {window_ms / 1000:g} s"
         else:
@@ -167,7 +168,7 @@ def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
             yield "the venue's file does not say how long it is valid"
     if signed.nonce_words:
         yield signed.nonce_words
-    elif not venue.signing.needs("timestamp"):
+    elif not venue.signing.is_dated:
         yield f"the nonce is from {clock}"
 
 

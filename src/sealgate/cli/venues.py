@@ -22,7 +22,7 @@ from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.environments import Environment
 from sealgate.venues.limit_rules import PoolRule
-from sealgate.venues.templates import UnsignableError
+from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
 _WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "

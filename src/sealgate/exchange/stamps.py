@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sealgate.venues.scheme import PER_MS
+from sealgate.venues.encodings import PER_S, write_nonce
 
 FURTHEST_MS = 500  # before now; in a flood of equal requests timestamps repeat rather than get older
 _KEPT = 1024  # contents
@@ -54,7 +54,7 @@ class Stamps:
 
 def next_nonce(kind: str, now_ms: int, last: int) -> int:
     """Return a nonce above the last one of its key: the time, unless the last one is ahead of it."""
-    return max(now_ms * PER_MS.get(kind, 1), last + 1)
+    return max(now_ms * PER_S[kind] // 1000, last + 1)
 
 
 class Nonces:
@@ -68,8 +68,8 @@ class Nonces:
     def __init__(self, kind: str, unique: Callable[[], str], place: str = "") -> None:
         self.kind = kind
         self.place = place
-        self.is_number = kind in PER_MS
-        self._per_ms = PER_MS.get(kind, 0)
+        self.is_number = kind in PER_S
+        self._per_s = PER_S.get(kind, 0)
         self._unique = unique
         self._last = 0
         self._until = 0
@@ -78,10 +78,11 @@ class Nonces:
         """Return the next nonce, empty if the venue has none."""
         if self.kind == "none":
             return b""
-        if self.kind == "uuid":
-            return self._unique().encode("ascii")
+        if not self.is_number:
+            text = self._unique().encode("ascii")
+            return text.replace(b"-", b"") if self.kind == "hex" else text
         self._last = next_nonce(self.kind, now_ms, self._last)
-        return b"%d" % self._last
+        return write_nonce(self.kind, self._last)
 
     @property
     def is_new(self) -> bool:
@@ -90,7 +91,7 @@ class Nonces:
 
     def lacks(self, now_ms: int) -> bool:
         """Whether more must be reserved, because those left are used up within two seconds."""
-        return next_nonce(self.kind, now_ms, self._last) + _LEAST_AHEAD_MS * self._per_ms > self._until
+        return next_nonce(self.kind, now_ms, self._last) + _LEAST_AHEAD_MS * self._per_s // 1000 > self._until
 
     def wanted(self, now_ms: int) -> int:
         """Return up to which number to reserve: some seconds ahead of the time.
@@ -98,8 +99,8 @@ class Nonces:
         If the nonces are ahead of it already, only little more: so restarts in quick succession do not carry
         them far away from the time.
         """
-        least = next_nonce(self.kind, now_ms, self._last) + 2 * _LEAST_AHEAD_MS * self._per_ms
-        return max((now_ms + _RESERVED_MS) * self._per_ms, least)
+        least = next_nonce(self.kind, now_ms, self._last) + 2 * _LEAST_AHEAD_MS * self._per_s // 1000
+        return max((now_ms + _RESERVED_MS) * self._per_s // 1000, least)
 
     def reserved(self, kept: int, until: int) -> None:
         """Note that those up to `until` are reserved. `kept` is the mark before.
@@ -112,4 +113,4 @@ class Nonces:
 
     def ahead_s(self, nonce: int, now_ms: int) -> float:
         """Return by how many seconds a number is ahead of the time."""
-        return (nonce / self._per_ms - now_ms) / 1000
+        return nonce / self._per_s - now_ms / 1000

@@ -1,19 +1,15 @@
 """One API key while the gateway runs."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from sealgate.http.target import Target
 from sealgate.venues.routes import Auth
-from sealgate.venues.scheme import Sealer, Signed
-
-# The line of a form that is the gateway's own.
-FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+from sealgate.venues.sealer import Sealer, Signed
 
 _WHOLE_SECONDS = frozenset({"s", "iso_s"})
 
-_SAME = Target("/", "/", None)  # what keys sign to be compared
 # Target, whole header lines, body.
 SignedRead = tuple[str, bytes, bytes]
 _SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY
@@ -75,14 +71,14 @@ class SigningKey:
         return self.has_fence and self.sealer.scheme.timestamp not in _WHOLE_SECONDS
 
     @property
-    def proof(self) -> SignedRead:
-        """What tells one key and secret from another: the secrets themselves are not in memory."""
-        return self.sign_read(0, b"", "GET", _SAME)
+    def proof(self) -> Hashable:
+        """What tells one key and secret from another, however they are stored."""
+        return self.sealer.proof
 
     def sign_read(self, timestamp_ms: int, nonce: bytes, method: str, target: Target) -> SignedRead:
         """Return a signed read as it is sent: the bot's part of it has no body."""
-        lines, raw, body, is_new_form = self.sealer.sign(timestamp_ms, nonce, method, target, b"")
-        return raw, lines + FORM if is_new_form else lines, body
+        lines, raw, body, type_line = self.sealer.sign(timestamp_ms, nonce, method, target, b"")
+        return raw, lines + type_line, body
 
 
 def headers_in(signed: Signed) -> dict[str, str]:

@@ -16,12 +16,11 @@ from sealgate.config.settings import Key
 from sealgate.config.tree import ExchangeConfig
 from sealgate.config.venues import is_scheme_open
 from sealgate.keys.key import NO_SECRET, Secret, SigningKey
-from sealgate.keys.private_keys import PrivateKeyError, read_private_key
+from sealgate.keys.private_keys import PrivateKeyError
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget, Way
 from sealgate.keys.sources import SecretError, read_secret, wipe
-from sealgate.keys.wrong_secrets import not_a_secret, not_a_token, wrong_kind
-from sealgate.venues.key_kinds import Kind
+from sealgate.keys.wrong_secrets import not_a_secret, not_a_token
 from sealgate.venues.venue import Venue
 
 _LONGEST_PROXY_PASSWORD = 255  # RFC 1929 section 2
@@ -139,14 +138,9 @@ def _material(
     reference = key.secret_passphrase
     opening = read_secret(reference, environ, config.cmd_env) if reference else None
     try:
-        private = read_private_key(secret, passphrase=opening)
-        if private is not None:
-            raise SecretError(key.secret, *wrong_kind(private.kind, {Kind.HMAC}, "this exchange"))
         yield KeyMaterial(
             key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms), key.kind or "", opening
         )
-    except PrivateKeyError as error:
-        raise SecretError(key.secret, error.cause, error.fix) from None
     finally:
         if opening is not None:
             wipe(opening)
@@ -158,9 +152,12 @@ def _key(
     key = exchange.keys[alias]
     try:
         sealer = sealer_of(venue, material, str(exchange.base_url))
+    except PrivateKeyError as error:
+        raise SecretError(key.secret, error.cause, error.fix) from None
     except ValueError as error:
         raise SecretError(key.secret, str(error), _fix_of_form(exchange)) from None
-    is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.needs("timestamp")
+    venue = venue.of_kind(sealer.scheme.kind)
+    is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.is_dated
     has_fence = venue.states_window or is_set
     return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session, has_fence)
 

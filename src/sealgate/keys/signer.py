@@ -1,6 +1,6 @@
 """What a key signs with: a function of its secret from which the secret cannot be read back.
 
-The names of digests and forms of secrets that a venue's file may use are in venues/scheme.py.
+The names of digests and forms of secrets that a venue's file may use are in venues/encodings.py.
 """
 
 import binascii
@@ -9,10 +9,18 @@ import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sealgate.venues.scheme import APPENDED, KeyTexts, Scheme, Sealer
+from sealgate.keys.private_keys import PrivateKeyError, read_private_key
+from sealgate.keys.wrong_secrets import wrong_kind
+from sealgate.venues.encodings import APPENDED
+from sealgate.venues.key_kinds import Kind, Signer
+from sealgate.venues.scheme import Scheme
+from sealgate.venues.sealer import KeyTexts, Sealer
 from sealgate.venues.venue import Venue
 
 Sign = Callable[[bytes], bytes]
+
+# No message that is ever signed: those begin with a timestamp, a key or a method.
+_FINGERPRINT = b"sealgate: fingerprint of a secret"
 
 # What keys the HMAC, by the form of the stored secret.
 _HMAC_KEYS: dict[str, Callable[[bytearray], bytearray]] = {
@@ -44,19 +52,41 @@ class KeyMaterial:
 def sealer_of(venue: Venue, key: KeyMaterial, base_url: str = "") -> Sealer:
     """Return the sealer of one key.
 
-    Raises ValueError, without the secret, where that is not what the file says.
+    Raises ValueError with the cause, without the secret, where that is not what the file says; it is a
+    PrivateKeyError where the fix is known, too.
     """
-    texts = KeyTexts(key.api_key, key.passphrase, key.uid, key.recv_window)
-    return venue.sealer(texts, signer(venue.signing, key.secret), base_url)
+    signer = signer_of(venue, key)
+    secret = key.secret.decode("utf-8") if venue.schemes[signer.kind].is_static else ""
+    texts = KeyTexts(key.api_key, key.passphrase, key.uid, key.recv_window, secret)
+    return venue.sealer(texts, signer, base_url)
 
 
-def signer(scheme: Scheme, secret: bytearray) -> Sign:
-    """Return a function that makes the raw signature of a message, by the scheme's digest and form of secret.
+def signer_of(venue: Venue, key: KeyMaterial) -> Signer:
+    """Return what signs with a key, whose kind the venue takes. Raises ValueError as `sealer_of` does."""
+    schemes = venue.schemes
+    text = next((one for one in schemes.values() if one.key_text != "pem"), venue.signing)
+    private = read_private_key(key.secret, text.key_text, text.key_prefix, key.secret_passphrase)
+    kind = Kind.HMAC if private is None else private.kind
+    if kind not in schemes:
+        raise PrivateKeyError(*wrong_kind(kind, schemes, venue.title))
+    if key.kind and kind != key.kind:
+        cause = f"is of the kind {kind}, and the key's setting `kind` insists on {key.kind}"
+        raise PrivateKeyError(cause, "correct the setting, or store the other key")
+    if private is None:
+        return hmac_signer(schemes[kind], key.secret)
+    return private.signer(schemes[kind].padding, schemes[kind].digest)
+
+
+def hmac_signer(scheme: Scheme, secret: bytearray) -> Signer:
+    """Return what signs with a secret that the exchange has, too, by the scheme's digest and form of secret.
 
     Raises ValueError where the secret has another form.
     """
-    if scheme.secret == APPENDED:
-        return _hash_before(scheme.digest, bytes(secret))
+    sign = _hash_before(scheme.digest, bytes(secret)) if scheme.secret == APPENDED else _keyed(scheme, secret)
+    return Signer(Kind.HMAC, sign, sign(_FINGERPRINT))
+
+
+def _keyed(scheme: Scheme, secret: bytearray) -> Sign:
     try:
         key = _HMAC_KEYS[scheme.secret](secret)
     except binascii.Error:

@@ -42,10 +42,10 @@ def not_a_secret(secret: bytearray, api_keys: Mapping[str, str]) -> tuple[str, s
 
 
 def wrong_kind(kind: Kind, takes: Collection[Kind], title: str) -> tuple[str, str]:
-    """Return cause and fix for a key of a kind that an exchange does not take."""
+    """Return cause and fix for a stored key of a kind that an exchange does not take."""
     taken = " or ".join(_KINDS[one][1] for one in Kind if one in takes)
     fix = f"make a key of that kind at {title}, and store its secret"
-    return f"{_STORED} is {_KINDS[kind][0]}, and {title} takes {taken}", fix
+    return f"is {_KINDS[kind][0]}, and {title} takes {taken}", fix
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from sealgate.orders.outcome import Conclusion, Ending
 from sealgate.request.admission import Ticket
 from sealgate.request.context import RequestContext
 from sealgate.request.replies import Reply
-from sealgate.venues.scheme import Sealer
+from sealgate.venues.sealer import Sealer
 
 # Looked up once, as in context.py.
 _NOT_SENT: Final = Conclusion.NOT_SENT

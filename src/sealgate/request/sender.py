@@ -10,7 +10,7 @@ from sealgate.exchange.connection import CLOSED_UNUSED, UpstreamConnection
 from sealgate.exchange.exchange import LiveKey
 from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.http.headers import content_length
-from sealgate.keys.key import FORM, STATES_LENGTH, SigningKey, bearer_line
+from sealgate.keys.key import STATES_LENGTH, SigningKey, bearer_line
 from sealgate.limits.scheduler import Permit
 from sealgate.machine.system import System
 from sealgate.request.admission import Ticket
@@ -21,7 +21,7 @@ from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
 from sealgate.venues.own_parameters import body_type
 from sealgate.venues.routes import Auth
-from sealgate.venues.templates import UnsignableError
+from sealgate.venues.unsignable import UnsignableError
 
 # Looked up once, as in context.py.
 _SESSION: Final = Auth.SESSION
@@ -75,13 +75,13 @@ class Sender:
                 await self._record(ticket, live_key, body, context)
                 now = self._system.now()
             timeout_s = self.time_left_s(context, now)
-            # 4. Sign. Nothing may be waited for between the nonce and the first byte.
-            nonce = live_key.nonces.take(context.timestamp_ms)
-            head, key = self._exchange.upstream.head, live_key.key
-            data = sealed_request(head, ticket, key, context.timestamp_ms, nonce, body)
+            # 4. Sign. Nothing may be waited for between the nonce and the first byte, but what signs slowly:
+            # that would hold up all other requests.
+            data = await self._sealed(ticket, live_key, body, permit, context)
             # 5. If anything was waited for, ask once more whether it may be sent at this moment.
             is_too_old = False
             if permit.has_waited:
+                now = self._system.now()
                 self._standing.check(ticket, context, now)
                 if permit.is_paused(now):
                     return None
@@ -144,6 +144,17 @@ class Sender:
         context.fence_ms = fence_ms if key.has_fence else 0
         self._books.signed(context)
 
+    async def _sealed(
+        self, ticket: Ticket, live_key: LiveKey, body: bytes, permit: Permit, context: RequestContext
+    ) -> bytes:
+        """Return the bytes of a request; what signs slowly does so in a thread."""
+        head, key, timestamp_ms = self._exchange.upstream.head, live_key.key, context.timestamp_ms
+        nonce = live_key.nonces.take(timestamp_ms)
+        if key.sealer.signer.is_slow:
+            permit.has_waited = True
+            return await asyncio.to_thread(sealed_request, head, ticket, key, timestamp_ms, nonce, body)
+        return sealed_request(head, ticket, key, timestamp_ms, nonce, body)
+
     async def _record(self, ticket: Ticket, live_key: LiveKey, body: bytes, context: RequestContext) -> None:
         """Write an order down. A slow journal makes its timestamp old: then both are made once more.
 
@@ -188,13 +199,13 @@ def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
                 kept = ticket.head.kept
                 declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
                 key.sealer.check_declared(body, declared)
-            proof, raw, body, is_new_form = key.sealer.sign(
+            proof, raw, body, type_line = key.sealer.sign(
                 timestamp_ms, nonce, ticket.method, ticket.target, body
             )
         except UnsignableError as error:
             raise Refusal("bad_request", f"The request cannot be signed: {error}.") from None
-        if is_new_form and b"content-type" not in ticket.head.kept:
-            proof += FORM
+        if type_line and b"content-type" not in ticket.head.kept:
+            proof += type_line
     elif ticket.route.auth is _KEY:
         proof = key.sealer.key_lines()
     elif ticket.route.auth is _SESSION and key.session is not None:

@@ -74,7 +74,7 @@ class KeyMaker:
         """Return a key in use."""
         place = nonces_place(config, key.alias)
         if place not in self._marks:
-            self._marks[place] = Stamps(), Nonces(config.venue.signing.nonce, self.system.unique, place)
+            self._marks[place] = Stamps(), Nonces(key.sealer.scheme.nonce, self.system.unique, place)
         stamps, nonces = self._marks[place]
         # What the exchange says of a key holds for the same key and secret at the same address.
         former = self._live_keys.get((config.name, key.alias))
@@ -83,7 +83,7 @@ class KeyMaker:
             breaker.hasten()
         else:
             breaker = KeyBreaker(config.name, key.alias, self._stop, self.system)
-        serial = place if config.venue.signing.nonces_rise else ""
+        serial = place if key.sealer.scheme.nonces_rise else ""
         membership = Membership(config.pools, subjects(config, key.alias), is_open=False)
         return LiveKey(key, scheduler, membership, stamps, nonces, breaker, serial)
 

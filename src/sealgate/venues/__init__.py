@@ -7,7 +7,13 @@ document        a file as tables read key by key, with errors
 like            a file that starts from another one
 environments    hosts and headers of test networks
 templates       literal bytes and `{name|filter}`
+filters         what a value is put through
+encodings       how times, nonces and signatures are written
+json_texts      JSON that a file describes
+json_bytes      members of a JSON text, by the bytes where they stand
 scheme          how requests are signed
+sealer          signs with one key
+unsignable      what cannot be signed
 routes          what a method and a path need, and their lane
 replies         what a reply means
 limit_rules     how requests are counted

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from sealgate.venues.letters import plain_letters
-from sealgate.venues.templates import UnsignableError
+from sealgate.venues.unsignable import UnsignableError
 
 _MOST_PARAMETERS = 1000  # of a query or form: PHP and Express read no more, and each takes time
 _READ_TWICE = 2  # how often a server, and what is behind it, may undo percent escapes

@@ -11,13 +11,15 @@ from urllib.parse import urlsplit
 
 from sealgate.venues.document import POINTER, Table, VenueError
 from sealgate.venues.environments import Environment, read_environments
+from sealgate.venues.key_kinds import Kind, Signer
 from sealgate.venues.like import Find, find_none, read_document
 from sealgate.venues.limit_rules import LIMITS_KEYS, LimitRules, read_limits
 from sealgate.venues.order_terms import OrderShape, Path, PriceShape, Rows, steps
 from sealgate.venues.replies import REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
-from sealgate.venues.scheme import SIGNING_KEYS, KeyTexts, Scheme, Sealer, read_scheme
-from sealgate.venues.templates import Mac, Ref, Template, names_in
+from sealgate.venues.scheme import SIGNING_KEYS, Scheme, read_schemes
+from sealgate.venues.sealer import KeyTexts, Sealer
+from sealgate.venues.templates import Ref, Template, names_in
 
 __all__ = ["KeyTexts", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
 
@@ -56,7 +58,8 @@ _PLACE = "a JSON pointer such as /symbol"
 class Venue:
     """A venue, compiled. Nothing of it changes; `sealer` makes of it what signs for one key.
 
-    `like` is the venue from which its file starts, "" for most.
+    `like` is the venue from which its file starts, "" for most. `schemes` say how each kind of keys signs;
+    the first holds where a key's kind does not matter.
     """
 
     file: str
@@ -69,7 +72,7 @@ class Venue:
     checked: str
     tier: str
     note: str
-    signing: Scheme
+    schemes: Mapping[Kind, Scheme]
     clock_path: str
     clock_field: str
     limits: LimitRules
@@ -79,6 +82,15 @@ class Venue:
     routes: tuple[RouteRow, ...]
     replies: Judge
     environments: Mapping[str, Environment]
+
+    @cached_property
+    def signing(self) -> Scheme:
+        """The scheme of the first kind of keys."""
+        return next(iter(self.schemes.values()))
+
+    def of_kind(self, kind: Kind) -> "Venue":
+        """Return the venue as it is for keys of a kind, which must be one that it takes."""
+        return replace(self, schemes={kind: self.schemes[kind]})
 
     @cached_property
     def unsigned_routes(self) -> frozenset[str]:
@@ -94,7 +106,7 @@ class Venue:
     def states_window(self) -> bool:
         """Whether its requests carry a time, and the file says how long that holds."""
         signing = self.signing
-        return signing.needs("timestamp") and bool(signing.recv_window or signing.expires_s)
+        return signing.is_dated and bool(signing.recv_window or signing.expires_s)
 
     @property
     def fixes_window(self) -> bool:
@@ -131,8 +143,11 @@ class Venue:
 
         One with a `*` at its end stands for all that begin so.
         """
-        signing = self.signing
-        return frozenset(name.lower() for name in (*(name for name, _ in signing.headers), *signing.drops))
+        return frozenset(
+            name.lower()
+            for signing in self.schemes.values()
+            for name in (*(name for name, _ in signing.headers), *signing.drops)
+        )
 
     def signs_with(self, header: str) -> bool:
         """Return whether a header is one of `own_headers`."""
@@ -141,10 +156,11 @@ class Venue:
             name.startswith(own[:-1]) if own.endswith("*") else name == own for own in self.own_headers
         )
 
-    def sealer(self, key: KeyTexts, mac: Mac, base_url: str = "") -> Sealer:
-        """Return what signs for one key, whose `mac` returns the raw signature of a message."""
+    def sealer(self, key: KeyTexts, signer: Signer, base_url: str = "") -> Sealer:
+        """Return what signs for one key, whose kind must be one that the venue takes."""
         url = urlsplit(base_url or self.base_url)
-        return Sealer(self.signing, key, mac, f"{url.netloc}{url.path.rstrip('/')}", self.prefix)
+        authority = f"{url.netloc}{url.path.rstrip('/')}"
+        return Sealer(self.schemes[signer.kind], key, signer, authority, self.prefix)
 
     def overridden(
         self,
@@ -156,23 +172,25 @@ class Venue:
         signs_query: bool | None = None,
     ) -> "Venue":
         """Return the venue with settings of the configuration in the place of the file's; None keeps one."""
-        signing = self.signing
-        headers = signing.headers
-        if header_prefix is not None:
-            shared = len(self.header_prefix)
-            headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
-            signing = replace(signing, drops=tuple(dict.fromkeys((*signing.drops, f"{header_prefix}*"))))
-        message = signing.message
-        if signs_query is not None:
-            signed = "target" if signs_query else "path"
-            message = {case: _with_path(text, signed) for case, text in message.items()}
-        changed = replace(
-            signing,
-            headers=headers,
-            message=message,
-            encoding=encoding or signing.encoding,
-            secret=secret or signing.secret,
-        )
+        shared = len(self.header_prefix)
+
+        def changed(signing: Scheme) -> Scheme:
+            headers, drops, message = signing.headers, signing.drops, signing.message
+            if header_prefix is not None:
+                headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
+                drops = tuple(dict.fromkeys((*drops, f"{header_prefix}*")))
+            if signs_query is not None:
+                signed = "target" if signs_query else "path"
+                message = {case: _with_path(text, signed) for case, text in message.items()}
+            return replace(
+                signing,
+                headers=headers,
+                drops=drops,
+                message=message,
+                encoding=encoding or signing.encoding,
+                secret=secret or signing.secret,
+            )
+
         kept = self.prefix if prefix is None else prefix
         signed_read, key_list = (
             path and kept + path.removeprefix(self.prefix) for path in (self.signed_read, self.key_list)
@@ -180,7 +198,7 @@ class Venue:
         price_reads = tuple(kept + path.removeprefix(self.prefix) for path in self.price_reads)
         return replace(
             self,
-            signing=changed,
+            schemes={kind: changed(signing) for kind, signing in self.schemes.items()},
             prefix=kept,
             signed_read=signed_read,
             key_list=key_list,
@@ -206,10 +224,10 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
     clock = whole.table("clock", ("path", "field"))
     reads = whole.table("reads", ("signed", "keys", "prices"))
     name, title = whole.checked("name", _NAME, "a name such as my-venue"), whole.text("title")
-    signing = read_scheme(whole.table("signing", SIGNING_KEYS))
-    own_headers = {name.lower() for name, _ in signing.headers}
+    schemes = read_schemes(whole.table("signing", SIGNING_KEYS))
+    own_headers = {name.lower() for signing in schemes.values() for name, _ in signing.headers}
     routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
-    if not signing.signs_method:
+    if not all(signing.signs_method for signing in schemes.values()):
         routes = tuple(_with_strict_gets(routes))
     limits = read_limits(whole.table("limits", LIMITS_KEYS), routes, prefix)
     return Venue(
@@ -223,7 +241,7 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
         checked=whole.text("checked", ""),
         tier=whole.text("tier", ""),
         note=whole.text("note", ""),
-        signing=signing,
+        schemes=schemes,
         clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
         clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
         limits=limits,

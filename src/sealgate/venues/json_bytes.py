@@ -1,0 +1,226 @@
+"""JSON by bytes: members put into a bot's object or cut out of it, and values written in one certain way.
+
+What is the bot's keeps its bytes: members are found by the ranges in which they stand.
+"""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from sealgate.venues.unsignable import UnsignableError
+
+_NO_OBJECT = "the body must be a JSON object in UTF-8, as this venue signs its members"
+_NOT_FLAT = "the body must be a flat JSON object, as this venue signs its members one by one"
+_BLANK = b" \t\n\r"
+_DEEPEST = 3  # objects within lists
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+class _Span(NamedTuple):
+    """Where a member stands in a text: its name, its first letter, its value's, and behind its last."""
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+def _spans(text: str, start: int = 0) -> list[_Span]:
+    """Return where the members of an object stand. Raises ValueError if none begins at `start`."""
+    at = _skip(text, start)
+    if text[at : at + 1] != "{":
+        raise ValueError("no object")
+    at = _skip(text, at + 1)
+    found: list[_Span] = []
+    while text[at : at + 1] != "}":
+        if found:
+            if text[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _skip(text, at + 1)
+        if text[at : at + 1] != '"':
+            raise ValueError("no name")
+        name, behind = _DECODER.raw_decode(text, at)
+        colon = _skip(text, behind)
+        if text[colon : colon + 1] != ":":
+            raise ValueError("no colon")
+        value = _skip(text, colon + 1)
+        _, end = _DECODER.raw_decode(text, value)
+        found.append(_Span(name, at, value, end))
+        at = _skip(text, end)
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def cut_members(body: bytes, names: Collection[bytes]) -> bytes:
+    """Cut the members of these names out of a JSON object, each with one comma; what is no object stays."""
+    wanted = {name.decode("ascii") for name in names}
+    try:
+        text = body.decode("utf-8")
+        spans = _spans(text)
+    except (ValueError, RecursionError):
+        return body
+    kept = [place for place, span in enumerate(spans) if span.name not in wanted]
+    if len(kept) == len(spans):
+        return body
+    if not kept:
+        return f"{text[: spans[0].start]}{text[spans[-1].end :]}".encode()
+    # 1. A member goes with what stands between it and the next one.
+    # 2. Behind the last that is kept, those that go take the comma before them along.
+    pieces = [text[: spans[0].start]]
+    for place in kept:
+        is_last = place == kept[-1]
+        end = spans[place].end if is_last else spans[place + 1].start
+        pieces.append(text[spans[place].start : end])
+    return "".join((*pieces, text[spans[-1].end :])).encode()
+
+
+def put_members(body: bytes, before: Sequence[bytes], behind: Sequence[bytes]) -> bytes:
+    """Put members before and behind those of a JSON object, of which all bytes stay.
+
+    An absent body becomes an object. Raises UnsignableError where the body is no object, or a name comes
+    twice: of such members some parsers take the first and some the last, and some read names without case.
+    """
+    start, end = body.find(b"{"), body.rfind(b"}")
+    if body and (start < 0 or end < start or body[:start].strip(_BLANK) or body[end + 1 :].strip(_BLANK)):
+        raise UnsignableError(_NO_OBJECT)
+    inner = body[start + 1 : end] if body else b""
+    own = [inner] if inner.strip(_BLANK) else []
+    joined = b",".join((*before, *own, *behind))
+    text = b"%b%b%b" % (body[: start + 1] or b"{", joined, body[end:] if body else b"}")
+    names = [name.casefold() for name, _ in _pairs_of(text)]
+    if len(set(names)) < len(names):
+        raise UnsignableError("the body repeats a member, or has one that the gateway sets")
+    return text
+
+
+def member_at(text: bytes, steps: Sequence[str]) -> bytes:
+    """Return what stands at a place of a JSON object, nothing if it is absent.
+
+    It is as it is written, but a string is without quotes and escapes. Raises UnsignableError where there is
+    no such object, or a name on the way comes twice.
+    """
+    try:
+        whole = text.decode("utf-8")
+        start, end = 0, len(whole)
+        for step in steps:
+            found = [span for span in _spans(whole, start) if span.name == step]
+            if not found:
+                return b""
+            [span] = found  # or a ValueError
+            start, end = span.value, span.end
+        value = whole[start:end]
+        return (json.loads(value) if value.startswith('"') else value).encode("utf-8")
+    except (ValueError, RecursionError):
+        raise UnsignableError(_NO_OBJECT) from None
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+_Pairs = tuple[tuple[str, Any], ...]  # the members of an object, in their order
+
+
+def _parsed(text: bytes) -> Any:
+    """Return a JSON document with numbers as they are written, and objects as tuples of pairs."""
+    try:
+        return json.loads(
+            text.decode("utf-8"),
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=tuple,
+        )
+    except (ValueError, RecursionError):
+        raise UnsignableError(_NO_OBJECT) from None
+
+
+def _pairs_of(text: bytes) -> _Pairs:
+    members = _parsed(text)
+    if not isinstance(members, tuple):
+        raise UnsignableError(_NO_OBJECT)
+    return members
+
+
+def _unique(members: _Pairs) -> _Pairs:
+    if len({name for name, _ in members}) < len(members):
+        raise UnsignableError("the body repeats a member that is signed")
+    return members
+
+
+def canonical(text: bytes) -> bytes:
+    """Write a JSON document without blanks, names in order at every depth, numbers as they are written."""
+    return _canonical(_parsed(text)).encode("ascii") if text else b""
+
+
+def _canonical(value: Any) -> str:
+    if isinstance(value, tuple):
+        members = (f"{json.dumps(name)}:{_canonical(inner)}" for name, inner in sorted(_unique(value)))
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value)
+
+
+def flat_json(text: bytes) -> bytes:
+    """Write an object as names, in order, each with its value; a list as its members, one after the other."""
+    return _flat(_pairs_of(text), 0).encode("utf-8") if text else b""
+
+
+def _flat(value: Any, depth: int) -> str:
+    if isinstance(value, tuple) and depth < _DEEPEST:
+        members = sorted(_unique(value))
+        if not any(isinstance(inner, tuple) for _, inner in members):
+            return "".join(f"{name}{_flat(inner, depth)}" for name, inner in members)
+    elif isinstance(value, list):
+        return "".join(_flat(inner, depth + 1) for inner in value)
+    elif not isinstance(value, tuple):
+        return _plain(value)
+    raise UnsignableError("the body has an object within another one, which this venue does not sign")
+
+
+def _plain(value: Any) -> str:
+    return str(value) if isinstance(value, str) else json.dumps(value)  # true, false, null
+
+
+def _flat_members(body: bytes) -> list[tuple[str, str]]:
+    """Return the members of a flat object, numbers as they are written."""
+    try:
+        members = _pairs_of(body) if body else ()
+    except UnsignableError:
+        raise UnsignableError(_NOT_FLAT) from None
+    if not all(isinstance(value, str | bool) for _, value in members):
+        raise UnsignableError(_NOT_FLAT)
+    return [(name, _plain(value)) for name, value in members]
+
+
+def as_form(body: bytes) -> bytes:
+    """Return the members of a flat JSON object as a query, numbers as they are written."""
+    try:
+        pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in _flat_members(body)]
+    except UnicodeEncodeError:  # half of a surrogate pair, which is no letter
+        raise UnsignableError(_NOT_FLAT) from None
+    return "&".join(pairs).encode("ascii")
+
+
+def pairs(body: bytes) -> bytes:
+    """Return the members of a flat JSON object as name=value with commas between them, nothing escaped."""
+    try:
+        return ",".join(f"{name}={value}" for name, value in _flat_members(body)).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UnsignableError(_NOT_FLAT) from None
