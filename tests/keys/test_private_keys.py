@@ -182,6 +182,19 @@ def test_es256_signs_r_and_s_in_64_bytes() -> None:
     key_of("es256").public_key().verify(encode_dss_signature(r, s), b"GET/x", ec.ECDSA(hashes.SHA256()))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_signature_is_verified_with_the_public_key(kind: str) -> None:
+    key = read(written(kind))
+    assert key is not None
+    for padding_name in ("pkcs1v15", "pss"):
+        signer = key.signer(padding_name, "sha256")
+        signature = signer.sign(b"GET/x")
+        assert signer.verifies is not None
+        assert signer.verifies(b"GET/x", signature)
+        assert not signer.verifies(b"GET/y", signature)
+        assert not signer.verifies(b"GET/x", signature[:-1] + bytes([signature[-1] ^ 1]))
+
+
 def base58(data: bytes) -> bytes:
     number, text = int.from_bytes(data, "big"), ""
     while number:

@@ -7,13 +7,13 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding as paddings
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
 
 from sealgate.keys.encrypted_keys import (
@@ -115,27 +115,52 @@ class PrivateKey:
         """Return what signs with it; padding and digest are for RSA alone."""
         key = self._key
         if isinstance(key, RSAPrivateKey):
-            return Signer(self.kind, _rsa(key, padding, digest), self.identity, is_slow=True)
-        return Signer(
-            self.kind, key.sign if isinstance(key, Ed25519PrivateKey) else _es256(key), self.identity
-        )
+            sign, verify = _rsa(key, padding, digest)
+        else:
+            sign, verify = _ed25519(key) if isinstance(key, Ed25519PrivateKey) else _es256(key)
+
+        def verifies(message: bytes, signature: bytes) -> bool:
+            try:
+                verify(message, signature)
+            except InvalidSignature:
+                return False
+            return True
+
+        return Signer(self.kind, sign, self.identity, self.kind is Kind.RSA, verifies)
 
 
-def _rsa(key: RSAPrivateKey, padding: str, digest: str) -> Callable[[bytes], bytes]:
-    algorithm = _DIGESTS[digest]()
-    pkcs1, pss = paddings.PKCS1v15(), paddings.PSS(paddings.MGF1(algorithm), paddings.PSS.DIGEST_LENGTH)
-    scheme = pss if padding == "pss" else pkcs1
-    return lambda message: key.sign(message, scheme, algorithm)
+# What signs a message, and what raises InvalidSignature where a signature is not that of a message.
+_Pair = tuple[Callable[[bytes], bytes], Callable[[bytes, bytes], None]]
 
 
-def _es256(key: EllipticCurvePrivateKey) -> Callable[[bytes], bytes]:
-    algorithm = ECDSA(hashes.SHA256())
+def _ed25519(key: Ed25519PrivateKey) -> _Pair:
+    public = key.public_key()
+    return key.sign, lambda message, signature: public.verify(signature, message)
+
+
+def _rsa(key: RSAPrivateKey, padding: str, digest: str) -> _Pair:
+    public, algorithm = key.public_key(), _DIGESTS[digest]()
+    pss = paddings.PSS(paddings.MGF1(algorithm), paddings.PSS.DIGEST_LENGTH)
+    scheme = pss if padding == "pss" else paddings.PKCS1v15()
+    return (
+        lambda message: key.sign(message, scheme, algorithm),
+        lambda message, signature: public.verify(signature, message, scheme, algorithm),
+    )
+
+
+def _es256(key: EllipticCurvePrivateKey) -> _Pair:
+    public, algorithm = key.public_key(), ECDSA(hashes.SHA256())
 
     def sign(message: bytes) -> bytes:
         r, s = decode_dss_signature(key.sign(message, algorithm))
         return r.to_bytes(_NUMBER, "big") + s.to_bytes(_NUMBER, "big")
 
-    return sign
+    def verify(message: bytes, signature: bytes) -> None:
+        r, s = signature[:_NUMBER], signature[_NUMBER:]
+        der = encode_dss_signature(int.from_bytes(r, "big"), int.from_bytes(s, "big"))
+        public.verify(der, message, algorithm)
+
+    return sign, verify
 
 
 def read_private_key(
