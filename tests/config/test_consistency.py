@@ -111,9 +111,14 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
         "is not how long okx takes a timestamp, always 30000 ms; leave it out",
     ),
     "a passphrase for what has none": (
-        {"keys": {"main": {**KEY, "kind": "hmac", "secret_passphrase": "env:P"}}},
+        {"keys": {"main": {**KEY, "secret_passphrase": "env:P"}}},
         "keys.main.secret_passphrase",
-        'has no effect, as kind is "hmac"; leave one of them out',
+        "has no effect: the secret of an HMAC key is not encrypted; leave it out",
+    ),
+    "a kind of keys that the venue does not take": (
+        {"keys": {"main": {**KEY, "kind": "rsa"}}},
+        "keys.main.kind",
+        "is not taken by the venue service; write hmac",
     ),
     "a policy with a symbol that has no size": (
         {"bots": {"a": {**BOT, "policy": {"symbols": ["BTC", "ETH"], "max_size": {"BTC": "1"}}}}},

@@ -47,6 +47,8 @@ title = "Mine"
 message = "{timestamp}{passphrase}"
 [signing.headers]
 Sign = "{signature}"
+[signing.kinds]
+ed25519 = {}
 """
 
 

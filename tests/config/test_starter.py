@@ -16,6 +16,7 @@ HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 NEEDS = (
     *("account", "tls_", "client_ca", "ca_file", "unix", "uid", "session", "token", "keys ="),
     *("file =", "known", "cmd_env", "source", "proxy", "headers = {", "environment"),
+    *("kind = ", "secret_passphrase"),
 )
 
 

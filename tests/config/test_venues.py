@@ -8,6 +8,8 @@ from rig.backends import the_exchange
 from sealgate.config import Config, ConfigError, load_config
 from sealgate.config.effective import effective
 from sealgate.config.load import load_with_sources
+from sealgate.config.starter import starter_text
+from sealgate.config.venues import parse_venue
 
 KEY = "[keys.main]\napi_key = 'ak'\nsecret = 'env:S'\n"
 MINE = """\
@@ -145,6 +147,34 @@ def test_a_key_without_an_api_key_where_the_venue_uses_none(tmp_path: Path) -> N
     (tmp_path / "mine.toml").write_text(MINE.replace("{api_key}", "x"))
     text = f"venue = '{tmp_path}/mine.toml'\n[keys.main]\nsecret = 'env:S'\npassphrase = 'env:P'\n"
     assert loaded(tmp_path, text).keys["main"].api_key == ""
+
+
+KINDS = """\
+[signing.kinds]
+ed25519 = { message = "{timestamp}{target}{passphrase}" }
+rsa = {}
+"""
+
+
+def test_a_key_needs_what_the_keys_of_its_kind_need(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(MINE.replace('M-PASS = "{passphrase}"\n', "") + KINDS)
+    mine = f"venue = '{file}'\n{KEY}"
+    assert "keys.main.passphrase: missing; keys of the venue mine have one" in problem(tmp_path, mine)
+    key = loaded(tmp_path, f"{mine}kind = 'rsa'\nsecret_passphrase = 'env:P'\n").keys["main"]
+    assert (key.kind, key.secret_passphrase) == ("rsa", "env:P")
+    text = problem(tmp_path, f"{mine}kind = 'rsa'\npassphrase = 'env:P'\n")
+    assert text.endswith("keys.main.passphrase: has no effect: the venue mine requires none")
+    text = problem(tmp_path, f"{mine}kind = 'hmac'\n")
+    assert text.endswith("keys.main.kind: is not taken by the venue mine; write ed25519 or rsa")
+
+
+def test_a_starter_file_has_the_settings_of_private_keys_where_the_venue_takes_them(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(MINE + KINDS)
+    text = starter_text(parse_venue(f"{tmp_path}/mine.toml"))
+    assert '\n#kind = "ed25519"\n' in text
+    assert '\n#secret_passphrase = "file:main.secret-passphrase"\n' in text
+    assert "secret_passphrase" not in starter_text(parse_venue("kraken"))
 
 
 def test_what_the_venue_has_no_use_for_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from sealgate.config.problems import Problem
 from sealgate.config.settings import Policy
 from sealgate.config.tree import Config, ExchangeConfig
 from sealgate.machine.nearest import nearest
+from sealgate.venues.key_kinds import Kind
 from sealgate.venues.limit_rules import pairs_named, route_names
 from sealgate.venues.routes import RouteTable
 
@@ -122,17 +123,27 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
     """Want a setting where any of the key's exchanges needs it, and refuse it where none does."""
     for alias, key in config.keys.items():
         venues = [exchange.venue for exchange in config.served.values() if alias in exchange.keys]
+        schemes = [
+            (venue.name, scheme)
+            for venue in venues
+            for kind, scheme in venue.schemes.items()
+            if key.kind in {None, kind}
+        ]
         for setting, form in (("api_key", '"…"'), ("passphrase", '"file:/path"'), ("uid", '"…"')):
             is_set = bool(getattr(key, setting))
-            needing = [venue.name for venue in venues if venue.signing.needs(setting)]
+            needing = [name for name, scheme in schemes if scheme.needs(setting)]
             if needing and not is_set:
                 text = f"missing; keys of the venue {needing[0]} have one: write {setting} = {form}"
                 yield Problem(("keys", alias, setting), text)
-            if is_set and venues and not needing and setting != "api_key":
-                names = " and ".join(dict.fromkeys(venue.name for venue in venues))
+            if is_set and schemes and not needing and setting != "api_key":
+                names = " and ".join(dict.fromkeys(name for name, _ in schemes))
                 yield Problem(("keys", alias, setting), f"has no effect: the venue {names} requires none")
-        if key.kind == "hmac" and key.secret_passphrase:
-            text = 'has no effect, as kind is "hmac"; leave one of them out'
+        for venue in venues:
+            if key.kind and key.kind not in venue.schemes:
+                text = f"is not taken by the venue {venue.name}; write {' or '.join(venue.schemes)}"
+                yield Problem(("keys", alias, "kind"), text)
+        if key.secret_passphrase and schemes and {scheme.kind for _, scheme in schemes} == {Kind.HMAC}:
+            text = "has no effect: the secret of an HMAC key is not encrypted; leave it out"
             yield Problem(("keys", alias, "secret_passphrase"), text)
 
 

@@ -11,6 +11,7 @@ from sealgate.config.listing import ANY, Setting, all_settings, plain_value, tom
 from sealgate.config.names import SettingPath, dotted
 from sealgate.config.tree import Config, ExchangeConfig
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
+from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import Auth
 from sealgate.venues.venue import Venue
 
@@ -35,7 +36,6 @@ _PASTED_WHERE_WANTED = {
     "passphrase": "file:NAME.passphrase",
     "uid": "PASTE_THE_UID",
 }
-_OF_PRIVATE_KEYS = frozenset({"keys.*.kind", "keys.*.secret_passphrase"})
 _ONE_KEY = "main"
 _OF_SEVERAL = frozenset({"exchange", "exchanges", "policies"})
 _BY_VENUE = "pools"  # each venue has others, and a user names them
@@ -130,6 +130,9 @@ class _Exchange:
     def _wanted(self) -> Iterator[str]:
         return (one for one in _PASTED_WHERE_WANTED if self.venue.signing.needs(one))
 
+    def _private_kinds(self) -> list[Kind]:
+        return [kind for kind in self.venue.schemes if kind is not Kind.HMAC]
+
     def about(self) -> list[str]:
         """Return what the venue's file says to people, as comments."""
         venue = self.venue
@@ -143,10 +146,14 @@ class _Exchange:
         table, name = setting.path[0], setting.path[-1]
         if setting.name in self.pasted:
             return True
-        is_elsewhere = not _OF_SEVERAL.isdisjoint(setting.path) or _BY_VENUE in setting.path
-        if is_elsewhere or setting.name in _OF_PRIVATE_KEYS:
+        if not _OF_SEVERAL.isdisjoint(setting.path) or _BY_VENUE in setting.path:
             return False
-        wants = {"environment": bool(self.venue.environments), "limits.known": bool(self.venue.limits.whole)}
+        wants = {
+            "environment": bool(self.venue.environments),
+            "limits.known": bool(self.venue.limits.whole),
+            "keys.*.kind": bool(self._private_kinds()),
+            "keys.*.secret_passphrase": bool(self._private_kinds()),
+        }
         if setting.name in wants:
             return wants[setting.name]
         if table == "signing":
@@ -186,12 +193,15 @@ class _Exchange:
             yield line if setting.name in self.pasted else f"#{line}"
 
     def _value(self, setting: Setting) -> object:
-        if setting.name == "routes.*.match":
-            return f"POST {self.venue.prefix}/orders/query"
+        of_venue = {
+            "routes.*.match": f"POST {self.venue.prefix}/orders/query",
+            "keys.*.kind": next(iter(self._private_kinds()), setting.example),
+            "signing.header_prefix": self.venue.header_prefix,
+        }
+        if setting.name in of_venue:
+            return of_venue[setting.name]
         if setting.path[-1] == "environment":
             return next(iter(self.venue.environments), setting.example)
-        if setting.name == "signing.header_prefix":
-            return self.venue.header_prefix
         if setting.name in self.pasted:
             return self.pasted[setting.name]
         path = setting.path[2:] if setting.path[0] == "exchanges" else setting.path
