@@ -1,4 +1,5 @@
 import asyncio
+import hashlib
 import itertools
 import json
 import re
@@ -14,6 +15,8 @@ from click.testing import CliRunner, Result
 
 from rig import oracle
 from rig.command import ended_command, environ_of
+from rig.private_keys import PRIVATE, new_key, private, public_der
+from rig.private_keys import VENUE as MINE
 from rig.upstream import running_upstream
 from sealgate.cli import main
 from sealgate.machine.system import System
@@ -22,6 +25,7 @@ from sealgate.orders.journal.lock import Lock
 from sealgate.orders.journal.nonces import raise_mark
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.venues.key_kinds import Kind
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "signatures.json").read_text())["vectors"]
 SECRET = "correct-horse-battery-staple"
@@ -102,7 +106,12 @@ def test_what_is_left_out_is_told() -> None:
     document = signed("GET", f"{TARGET}?a=%2C")
     assert document["not_signed"] == left_out
     assert (document["key"], document["secret_fingerprint"]) == ("main", FINGERPRINT)
-    assert document["signing"] == {"encoding": "hex", "secret_is": "utf8", "target": "path"}
+    assert document["signing"] == {
+        "kind": "hmac",
+        "encoding": "hex",
+        "secret_is": "utf8",
+        "target": "path",
+    }
     bare = sign("GET", "/x", SEALGATE_UPSTREAM__PREFIX="/")
     assert "sent, but not signed: nothing\n" in bare.stdout
 
@@ -157,7 +166,53 @@ def test_the_passphrase_is_shown_no_more_than_the_secret() -> None:
     assert signed("GET", "/api/v5/account/balance", **OKX)["headers"]["OK-ACCESS-PASSPHRASE"] == "(hidden)"
     refused = sign("GET", "/api/v5/account/balance", "--curl", **OKX)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "would show the key's passphrase" in refused.stderr
+    assert "would show the key's secret or passphrase" in refused.stderr
+
+
+ALGORITHMS = {
+    Kind.ED25519: ("an Ed25519 private key", "Ed25519 in base64"),
+    Kind.RSA: ("an RSA private key", "RSA PSS with SHA256 in base64"),
+    Kind.ES256: ("an EC private key", "ES256 in base64"),
+}
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_a_private_key_is_shown_by_its_kind_and_the_fingerprint_of_its_public_key(
+    tmp_path: Path, kind: Kind
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(MINE)
+    key = new_key(kind)
+    environ = {"SEALGATE_VENUE": str(file), "EXCHANGE_SECRET": private(key).decode()}
+    lines = sign("GET", "/x", "--timestamp", "1", **environ).stdout.splitlines()
+    words, algorithm = ALGORITHMS[kind]
+    fingerprint = hashlib.sha256(public_der(key)).hexdigest()[:8]
+    assert lines[-4:] == [
+        "signed, 6 bytes:      b'1GET/x'",
+        f"secret:               main, {words}",
+        f"public key:           fingerprint {fingerprint}",
+        f"signature:            {algorithm}",
+    ]
+    document = signed("GET", "/x", **environ)
+    assert document["secret_fingerprint"] == fingerprint
+    assert (document["signing"]["kind"], document["signing"]["secret_is"]) == (kind, None)
+
+
+def test_a_secret_that_is_sent_itself_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\ntitle = "Mine"\n[signing]\nstatic = true\n[signing.headers]\n'
+        'X-BASIC = "{basic|base64}"\nX-TOKEN = "t{secret}"\nX-KEY = "{api_key}"\n'
+        '[signing.parts]\npair = "{api_key}:{secret}"\nbasic = "{pair}"\n'
+    )
+    lines = sign("GET", "/x", SEALGATE_VENUE=str(file)).stdout.splitlines()
+    assert lines[:3] == ["X-BASIC: (hidden)", "X-TOKEN: (hidden)", "X-KEY: ak-public-1"]
+    assert lines[-1] == "signature:            none: the secret itself is sent"
+    file.write_text(
+        'name = "mine"\ntitle = "Mine"\n[signing]\nstatic = true\nmessage = "{target}{secret}"\n'
+        '[signing.headers]\nX-SIGN = "{signature}"\n'
+    )
+    assert "signed, 8 bytes:      b'(hidden)'" in sign("GET", "/x", SEALGATE_VENUE=str(file)).stdout
 
 
 def test_a_body_that_the_venue_cannot_sign_is_refused_in_one_line(tmp_path: Path) -> None:

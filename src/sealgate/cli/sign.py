@@ -19,11 +19,14 @@ from sealgate.exchange.stamps import Nonces
 from sealgate.http.target import Target
 from sealgate.keys.key import headers_in
 from sealgate.keys.parts import build_key
+from sealgate.keys.wrong_secrets import in_words
 from sealgate.machine.system import System
 from sealgate.machine.terminal import leave_with_error
 from sealgate.orders.journal.nonces import nonce_of_command
 from sealgate.server.memory import nonces_place
+from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import METHODS
+from sealgate.venues.scheme import Scheme
 from sealgate.venues.templates import names_in
 from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
@@ -48,12 +51,14 @@ class Request:
 class Signed:
     """A signed request: the headers to add, and the exact bytes that the signature is over.
 
-    `url` and `body` are as they are sent, with what the venue's file adds. `fingerprint` is the secret's, as
-    the scheme uses it. `nonce_words` say what its nonce goes by if that is not the journal. Headers with the
-    key's passphrase in them have HIDDEN instead.
+    `venue` is as it is for keys of this kind. `url` and `body` are as they are sent, with what the venue's
+    file adds. `fingerprint` is the secret's, as the scheme uses it, or that of a private key's public key.
+    `nonce_words` say what its nonce goes by if that is not the journal. What has the key's secret or
+    passphrase in it is HIDDEN instead.
     """
 
     exchange: ExchangeConfig
+    venue: Venue
     alias: str
     method: str
     url: str
@@ -67,11 +72,6 @@ class Signed:
     nonce_words: str
 
     @property
-    def venue(self) -> Venue:
-        """How it is signed."""
-        return self.exchange.venue
-
-    @property
     def left_out(self) -> tuple[str, ...]:
         """The parts of the target that are sent and not signed, in order; none is empty."""
         query = f"?{self.target.query}" if self.target.query and not self.venue.signs_query else ""
@@ -83,8 +83,8 @@ def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
     target = checked_target(asked.target, exchange.upstream.prefix)
     alias = chosen_alias(exchange, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
-    venue, method = exchange.venue, asked.method
     sealer = build_key(config, exchange, alias, os.environ).sealer
+    venue, method = exchange.venue.of_kind(sealer.scheme.kind), asked.method
     timestamp_ms = int(System().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
     nonces = Nonces(venue.signing.nonce, System().unique, nonces_place(exchange, alias))
     nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
@@ -92,21 +92,35 @@ def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
         signed = sealer.sign(timestamp_ms, nonce, method, target, body)
     except UnsignableError as error:
         leave_with_error(f"bad_request: it cannot be signed: {error}")
-    hidden = {name for name, text in venue.signing.headers if "passphrase" in names_in(text)}
+    secrets = _secret_names(venue.signing)
+    hidden = {name for name, text in venue.signing.headers if secrets & names_in(text)}
+    message = sealer.message(timestamp_ms, nonce, method, target, body)
+    if any(secrets & names_in(text) for text in venue.signing.message.values()):
+        message = HIDDEN.encode()
     return Signed(
         exchange=exchange,
+        venue=venue,
         alias=alias,
         method=method,
         url=f"{exchange.base_url}{signed[1]}",
         target=target,
         body=signed[2],
         headers={name: HIDDEN if name in hidden else value for name, value in headers_in(signed).items()},
-        message=sealer.message(timestamp_ms, nonce, method, target, body),
+        message=message,
         fingerprint=sealer.fingerprint(),
         has_other_target=signed[1] != target.raw,
         has_other_body=signed[2] != body,
         nonce_words=nonce_words,
     )
+
+
+def _secret_names(signing: Scheme) -> set[str]:
+    """Return the names of values that hold the secret or the passphrase, parts made of them included."""
+    names = {"secret", "passphrase"}
+    for part in signing.parts:  # each is made of those that stand before it
+        if any(names & names_in(text) for text in part.texts()):
+            names.add(part.name)
+    return names
 
 
 @click.command("sign")
@@ -142,7 +156,9 @@ def command(
     exchange = chosen_exchange(config, exchange_name, asked.alias)
     signed = _signed(config, exchange, asked)
     if as_curl and HIDDEN in signed.headers.values():
-        leave_with_error("--curl: the command would show the key's passphrase; send it through the gateway")
+        leave_with_error(
+            "--curl: the command would show the key's secret or passphrase; send it through the gateway"
+        )
     if as_curl:
         click.echo(shlex.join(_curl_words(signed, asked.body_file, exchange.upstream)))
     else:
@@ -177,8 +193,6 @@ def _text(signed: Signed) -> str:
 
     Target and body are shown if the venue's file adds to them.
     """
-    signing = signed.venue.signing
-    digest = signing.digest.upper()
     rows = {f"signed, {len(signed.message)} bytes": repr(signed.message)}
     if signed.has_other_target:
         rows["sent to"] = signed.url
@@ -186,10 +200,29 @@ def _text(signed: Signed) -> str:
         rows["sent body"] = repr(signed.body)
     if signed.venue.name == DEFAULT_VENUE:
         rows["sent, but not signed"] = " ".join(signed.left_out) or "nothing"
-    rows["secret"] = f"{signed.alias}, fingerprint {signed.fingerprint}, used as {signing.secret}"
-    rows["signature"] = f"{digest if signing.keeps_secret else f'HMAC-{digest}'} in {signing.encoding}"
+    signing = signed.venue.signing
+    if signing.kind is Kind.HMAC:
+        rows["secret"] = f"{signed.alias}, fingerprint {signed.fingerprint}, used as {signing.secret}"
+    else:
+        rows["secret"] = f"{signed.alias}, {in_words(signing.kind)}"
+        rows["public key"] = f"fingerprint {signed.fingerprint}"
+    rows["signature"] = _algorithm(signing)
     headers = [f"{name}: {value}" for name, value in signed.headers.items()]
     return "\n".join([*headers, "", *(f"{name + ':':<22}{value}" for name, value in rows.items())])
+
+
+def _algorithm(signing: Scheme) -> str:
+    """Return how a signature is made and written, in words."""
+    digest = signing.digest.upper()
+    if signing.kind is Kind.RSA:
+        name = f"RSA {'PSS' if signing.padding == 'pss' else 'PKCS #1 v1.5'} with {digest}"
+    elif signing.kind is not Kind.HMAC:
+        name = {Kind.ED25519: "Ed25519", Kind.ES256: "ES256"}[signing.kind]
+    elif not signing.message:
+        return "none: the secret itself is sent"
+    else:
+        name = digest if signing.keeps_secret else f"HMAC-{digest}"
+    return f"{name} in {signing.encoding}"
 
 
 def _json(signed: Signed) -> str:
@@ -208,8 +241,9 @@ def _json(signed: Signed) -> str:
             "secret_fingerprint": signed.fingerprint,
             "venue": signed.venue.name,
             "signing": {
+                "kind": signing.kind,
                 "encoding": signing.encoding,
-                "secret_is": signing.secret,
+                "secret_is": signing.secret if signing.kind is Kind.HMAC else None,
                 "target": signed.venue.signed_target,
             },
         }

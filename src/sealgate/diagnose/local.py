@@ -22,7 +22,7 @@ from sealgate.keys.files import SecretError, wipe
 from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.parts import key_with, read_proxy_password, read_roster
 from sealgate.keys.sources import read_secret
-from sealgate.keys.wrong_secrets import Shape, shape_of
+from sealgate.keys.wrong_secrets import Shape, in_words, shape_of
 from sealgate.limits.claims import ONLY
 from sealgate.limits.pool import label_of, name_in, subject_in
 from sealgate.limits.snapshots import Snapshot, kept_in_words
@@ -40,8 +40,11 @@ from sealgate.server.memory import nonces_place, subjects
 from sealgate.server.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.server.sockets import cannot_listen, check_admin, check_place
 from sealgate.server.tls import certificate_life
+from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import Permission
+from sealgate.venues.venue import Venue
 
+_PROOF = b"sealgate check: whether a private key is whole"
 _ADD, _SET = "add this to the configuration", "set this variable for the gateway"
 
 
@@ -94,9 +97,10 @@ def read_keys(
         try:
             secret = read_secret(key.secret, environ, config.cmd_env)
             try:
-                shape = shape_of(secret, key.api_key)
                 for name in places:
                     signing_key = key_with(config, config.served[name], alias, secret, environ)
+                    is_text = signing_key.sealer.signer.kind is Kind.HMAC
+                    shape = shape_of(secret, key.api_key) if is_text else Shape()
                     known[name][alias] = Known(signing_key, shape)
             finally:
                 wipe(secret)
@@ -111,6 +115,24 @@ def read_keys(
         else:
             private = ", by you alone" if scheme == "file" else ""
             yield ok(area, f"the secret is readable from {place}{private}")
+        for name in places:
+            yield from said_of(name, _look_at_kind(area, config.served[name].venue, known[name][alias].key))
+
+
+def _look_at_kind(area: str, venue: Venue, key: SigningKey) -> Iterator[Finding]:
+    """Prove a private key by a signature, and yield what the venue's file says of keys of its kind."""
+    scheme, signer = key.sealer.scheme, key.sealer.signer
+    if signer.verifies is not None:
+        if signer.verifies(_PROOF, signer.sign(_PROOF)):
+            name = f"{in_words(signer.kind)}, fingerprint {key.sealer.fingerprint()}"
+            yield ok(area, f"it is {name}; its public key verifies a signature that it made")
+        else:
+            fix = "copy the key again, or make another by `sealgate keys new`"
+            yield fail(area, "its public key refuses a signature that the private key made", fix)
+    if scheme.advice:
+        yield found_wrong(area, scheme.advice, Level.WARN)
+    if scheme.is_static:
+        yield ok(area, f"{venue.title} gets the secret itself with each request")
 
 
 def read_passwords(

@@ -41,6 +41,11 @@ def not_a_secret(secret: bytearray, api_keys: Mapping[str, str]) -> tuple[str, s
     return None
 
 
+def in_words(kind: Kind) -> str:
+    """Return what is stored as the secret of a private key of a kind, in words."""
+    return _KINDS[kind][0]
+
+
 def wrong_kind(kind: Kind, takes: Collection[Kind], title: str) -> tuple[str, str]:
     """Return cause and fix for a stored key of a kind that an exchange does not take."""
     taken = " or ".join(_KINDS[one][1] for one in Kind if one in takes)

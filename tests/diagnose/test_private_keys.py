@@ -1,0 +1,90 @@
+"""What `sealgate check` says of private keys."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rig.private_keys import PRIVATE, VENUE, new_key, private, public_der
+from rig.setups import SECRET, Setup, a_setup, lines_of
+from sealgate.keys.private_keys import PrivateKey
+from sealgate.venues.key_kinds import Kind, Signer
+
+WORDS = {
+    Kind.ED25519: "an Ed25519 private key",
+    Kind.RSA: "an RSA private key",
+    Kind.ES256: "an EC private key",
+}
+
+
+def mine(folder: Path, secret: str, venue: str = VENUE) -> Setup:
+    """Return a set-up at a venue that takes each kind of keys."""
+    setup = a_setup(folder, "https://exchange.example")
+    setup.has(VENUE=str(setup.write("mine.toml", venue)))
+    setup.has_key("main", "ak-public-1", secret)
+    return setup
+
+
+async def said_of_key(setup: Setup, level: str) -> list[str]:
+    result = await setup.check("--offline")
+    return lines_of(result.stdout, f"{level} keys.main")
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+async def test_a_private_key_is_proved_and_named_with_its_fingerprint(tmp_path: Path, kind: Kind) -> None:
+    key = new_key(kind)
+    setup = mine(tmp_path, private(key).decode())
+    readable, proved = await said_of_key(setup, "ok")
+    assert "the secret is readable from file:" in readable
+    fingerprint = hashlib.sha256(public_der(key)).hexdigest()[:8]
+    assert proved.endswith(
+        f"it is {WORDS[kind]}, fingerprint {fingerprint}; its public key verifies a signature that it made"
+    )
+    assert await said_of_key(setup, "warn") == []
+
+
+async def test_one_that_its_public_key_does_not_fit_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(key: PrivateKey, padding: str, digest: str) -> Signer:
+        return replace(signer(key, padding, digest), sign=lambda _: bytes(64))
+
+    signer = PrivateKey.signer
+    monkeypatch.setattr(PrivateKey, "signer", broken)
+    setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode())
+    (told,) = await said_of_key(setup, "fail")
+    assert "its public key refuses a signature that the private key made" in told
+    assert "copy the key again, or make another by `sealgate keys new`" in told
+
+
+async def test_a_kind_that_the_exchange_advises_against_is_warned_of(tmp_path: Path) -> None:
+    setup = mine(tmp_path, SECRET)
+    (told,) = await said_of_key(setup, "warn")
+    assert "keys of this kind have expired" in told
+    assert "make an Ed25519 key" in told
+    (readable,) = await said_of_key(setup, "ok")
+    assert "the secret is readable from file:" in readable
+
+
+async def test_a_secret_that_is_sent_itself_is_told(tmp_path: Path) -> None:
+    venue = (
+        'name = "mine"\ntitle = "Mine"\n[signing]\nstatic = true\n[signing.headers]\nX-TOKEN = "{secret}"\n'
+    )
+    setup = mine(tmp_path, SECRET, venue)
+    assert any(
+        "Mine gets the secret itself with each request" in line for line in await said_of_key(setup, "ok")
+    )
+
+
+async def test_a_key_of_another_kind_than_the_setting_says_is_refused(tmp_path: Path) -> None:
+    setup = mine(tmp_path, private(new_key(Kind.ES256)).decode())
+    setup.has(KEYS__MAIN__KIND="rsa")
+    (told,) = await said_of_key(setup, "fail")
+    assert "insists on rsa" in told
+
+
+async def test_a_key_of_a_kind_that_the_exchange_does_not_take_is_refused(tmp_path: Path) -> None:
+    setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode(), VENUE.replace("ed25519 = {}\n", ""))
+    (told,) = await said_of_key(setup, "fail")
+    assert "is an Ed25519 private key, and Mine takes HMAC secrets or RSA keys or EC keys (ES256)" in told
