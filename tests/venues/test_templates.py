@@ -55,6 +55,12 @@ def rendered(text: str, **values: bytes) -> bytes:
             {"body": b'{"a b":"x/y","n":1.50,"t":true,"f":false}'},
             b"a%20b=x%2Fy&n=1.50&t=true&f=false",
         ),
+        ("{body|as_form_lists}", {}, b""),
+        (
+            "{body|as_form_lists}",
+            {"body": b'{"n":1.50,"a b":["x/y~*",2.0,true],"none":[],"o":[{"b": "\xc3\xa4", "a": [null]}]}'},
+            b"n=1.50&a%20b[]=x%2Fy~*&a%20b[]=2.0&a%20b[]=true&o[]=%7B%22b%22%3A%22%C3%A4%22%2C%22a%22%3A%5Bnull%5D%7D",
+        ),
     ],
 )
 def test_renders(text: str, values: dict[str, bytes], expected: bytes) -> None:
@@ -75,12 +81,21 @@ def test_a_body_is_signed_as_a_form_where_it_is_flat(body: bytes) -> None:
             rendered(filtered, body=body)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"a":{"b":1}}', b'{"a":null}', b'{"a":"\\ud800"}', b'{"a":["\\ud800"]}', b'{"a":[{"b":"\\ud800"}]}'],
+)
+def test_lists_are_the_only_values_within_a_form(body: bytes) -> None:
+    with pytest.raises(UnsignableError, match="flat JSON object"):
+        rendered("{body|as_form_lists}", body=body)
+
+
 NO_JSON = (b"a=1", b'{"b":1', b'{"b":}', b'{"b":"\xff"}', b'{"b":NaN}', b'{"b":' + b"[" * 100_000 + b"}")
 
 
 @pytest.mark.parametrize("body", NO_JSON)
 def test_json_is_signed_where_it_is_valid(body: bytes) -> None:
-    for filtered in ("{body|canonical}", "{body|flat_json}", "{body|bare}"):
+    for filtered in ("{body|canonical}", "{body|flat_json}", "{body|bare}", "{body|as_form_lists}"):
         with pytest.raises(UnsignableError, match="JSON"):
             rendered(filtered, body=body)
 

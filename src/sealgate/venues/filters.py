@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from sealgate.venues.json_bytes import as_form, canonical, flat_json, pairs
+from sealgate.venues.json_bytes import as_form, as_form_lists, canonical, flat_json, pairs
 from sealgate.venues.unsignable import UnsignableError
 
 _BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -70,6 +70,7 @@ FILTERS: dict[str, Callable[[bytes], bytes]] = {
     "sha512": lambda value: binascii.hexlify(hashlib.sha512(value).digest()),
     "hmac": bytes,  # keyed: `bind` puts the key's own in its place
     "as_form": as_form,
+    "as_form_lists": as_form_lists,
     "pairs": pairs,
     "canonical": canonical,
     "flat_json": flat_json,

@@ -15,6 +15,7 @@ _NO_OBJECT = "the body must be a JSON object in UTF-8, as this venue signs its m
 _NOT_FLAT = "the body must be a flat JSON object, as this venue signs its members one by one"
 _BLANK = b" \t\n\r"
 _DEEPEST = 3  # objects within lists
+_PLAIN = "!'()*"
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -165,16 +166,18 @@ def _unique(members: _Pairs) -> _Pairs:
 
 def canonical(text: bytes) -> bytes:
     """Write a JSON document without blanks, names in order at every depth, numbers as they are written."""
-    return _canonical(_parsed(text)).encode("ascii") if text else b""
+    return _compact(_parsed(text), is_canonical=True).encode("ascii") if text else b""
 
 
-def _canonical(value: Any) -> str:
+def _compact(value: Any, *, is_canonical: bool) -> str:
+    """Write a value without blanks; one that is canonical has names in order, and ASCII alone."""
     if isinstance(value, tuple):
-        members = (f"{json.dumps(name)}:{_canonical(inner)}" for name, inner in sorted(_unique(value)))
-        return "{" + ",".join(members) + "}"
+        members = sorted(_unique(value)) if is_canonical else _unique(value)
+        pairs = [[_compact(one, is_canonical=is_canonical) for one in member] for member in members]
+        return "{" + ",".join(map(":".join, pairs)) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_canonical, value)) + "]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value)
+        return "[" + ",".join(_compact(one, is_canonical=is_canonical) for one in value) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=is_canonical)
 
 
 def flat_json(text: bytes) -> bytes:
@@ -211,11 +214,33 @@ def _flat_members(body: bytes) -> list[tuple[str, str]]:
 
 def as_form(body: bytes) -> bytes:
     """Return the members of a flat JSON object as a query, numbers as they are written."""
+    members = [f"{_escaped(name)}={_escaped(value)}" for name, value in _flat_members(body)]
+    return "&".join(members).encode("ascii")
+
+
+def as_form_lists(body: bytes) -> bytes:
+    """Return the members of a JSON object as `as_form` does, a list as `name[]` once for each of its members.
+
+    Objects and lists within a list are written as JSON without blanks. As by JavaScript's encodeURIComponent,
+    !'()* stay as they are.
+    """
+    members: list[str] = []
+    for name, value in _pairs_of(body) if body else ():
+        if isinstance(value, list):
+            texts = [one if isinstance(one, str) else _compact(one, is_canonical=False) for one in value]
+            members += [f"{_escaped(name, _PLAIN)}[]={_escaped(text, _PLAIN)}" for text in texts]
+        elif isinstance(value, str | bool):
+            members.append(f"{_escaped(name, _PLAIN)}={_escaped(_plain(value), _PLAIN)}")
+        else:
+            raise UnsignableError(_NOT_FLAT)
+    return "&".join(members).encode("ascii")
+
+
+def _escaped(text: str, safe: str = "") -> str:
     try:
-        pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in _flat_members(body)]
+        return quote(text, safe=safe)
     except UnicodeEncodeError:  # half of a surrogate pair, which is no letter
         raise UnsignableError(_NOT_FLAT) from None
-    return "&".join(pairs).encode("ascii")
 
 
 def pairs(body: bytes) -> bytes:
