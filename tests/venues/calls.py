@@ -108,6 +108,14 @@ indodax                   private POST getInfo trade cancelOrder
 mercado                   private POST get_account_info place_buy_order cancel_order
 ndax                      private GET GetUserAccounts GetOpenOrders POST SendOrder CancelOrder
 coinmate                  private POST balances buyLimit cancelOrder
+upbit                     private GET accounts orders/open POST orders orders/cancel_and_new
+                          private DELETE order orders/uuids
+bithumb                   private GET v1/accounts v2/orders/pending POST v2/orders v2/orders/cancel
+                          private DELETE v2/order
+bithumb-v1=bithumb        private POST info/balance trade/place trade/cancel
+bigone                    private GET accounts orders POST orders orders/cancel orders/8/cancel
+                          contractPrivate GET accounts POST orders DELETE orders/8
+coinbaseinternational     private GET get_positions buy cancel
 
 bitmex                    =private GET order POST order PUT order DELETE order order/all
 bitmart                   =private GET spot/v1/wallet POST spot/v2/submit_order
@@ -125,6 +133,8 @@ exmo                      =private POST user_info order_create
 # A venue of the table, a further kind of key that it takes, and how those are handed out (private_keys.py).
 # Of venues that take no HMAC keys, `kind` and `secret` stand in _OTHERWISE.
 _FURTHER_KINDS = """
+coinbase:es256     old-pem
+coinbase:ed25519   pair64
 """
 
 
@@ -156,6 +166,11 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     # ccxt signs as a partner of the exchange, too, with the key in it: the file takes that out.
     **{name: {"values": PLAIN, "real_options": {"partner": {}}} for name in ("kucoin", "kucoinfutures")},
     "gemini": {"api_key": "account-KEY4f0e"},
+    "bithumb": {"values": (*ESCAPED, ["A1", "b c", "größe"], [{"market": "KRW-BTC", "price": 0.25}])},
+    "bigone": {"options": {"exchangeMillisecondsCorrection": 0}},
+    "coinbaseinternational": {"options": {"route": "deribit"}},
+    "coinbase:es256": {"api_key": "organizations/7e3c5b1e-0000/apiKeys/5d0c2a44-0000"},
+    "coinbase:ed25519": {"api_key": "d2efa49a-369c-43d7-a60e-ae26e28853c2"},
     "xt": {"options": {"recvWindow": "5000"}},
     "indodax": {"last": ("timestamp", "recvWindow")},
     "mercado": {"last": ("tapi_nonce",)},

@@ -65,6 +65,10 @@ def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
     exchange.milliseconds = lambda: now_ms
     exchange.seconds = lambda: now_ms // 1000
     exchange.microseconds = lambda: now_ms * 1000
+    if calls.exchange == "coinbaseinternational":
+        exchange.nonce = (
+            exchange.milliseconds
+        )  # any new text will do; ccxt takes seconds, of deribit milliseconds
     exchange.uuid = lambda: _UUIDS[is_dummy]
     exchange.random_bytes = lambda size: _HEXES[is_dummy][: 2 * size]
     if calls.last and not is_dummy:
@@ -170,6 +174,9 @@ def _sign(exchange: Any, path: str, api: Any, method: str, params: Params) -> di
     return {"method": method, "url": signed["url"], "headers": headers, "body": signed["body"]}
 
 
+_PROOF = re.compile("sign|authorization|tapi-mac")  # what a signed request has, and no other
+
+
 def calls_of(venue: str) -> Iterator[dict[str, Any]]:
     """Yield every method and path that ccxt knows of a venue, and whether it signs them."""
     exchange = exchange_with(VENUES[venue], is_dummy=False)
@@ -182,7 +189,7 @@ def calls_of(venue: str) -> Iterator[dict[str, Any]]:
         proof = f"{signed['url']}{signed['headers']}{signed['body']}".lower()
         parts = urlsplit(signed["url"])
         call = {"venue": venue, "method": method, "path": parts.path.rstrip("/"), "host": parts.netloc}
-        yield call | {"is_signed": "sign" in proof or "tapi-mac" in proof}
+        yield call | {"is_signed": _PROOF.search(proof) is not None}
 
 
 _ENTRY = re.compile(r"(\w+) = Entry(?:\[\w+\])?\('([^']*)', ('[^']*'|\[[^]]*\]), '([A-Z]+)'")

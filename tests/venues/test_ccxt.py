@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sealgate.venues.key_kinds import Kind
 from sealgate.venues.templates import names_in
 from sealgate.venues.venue import Venue
 from venues.calls import GONE, OF_EVERY_KIND, VENUES
@@ -59,7 +60,9 @@ _WINDOWS = {
 
 def test_how_long_a_timestamp_holds_is_what_the_exchange_documents() -> None:
     """It makes the fence of an order in doubt. A bot cannot ask for a longer one there."""
-    stated = {file.stem: venue_of(file) for file in HELD if _NOT_SENT in file.read_text("utf-8")}
+    stated = {
+        file.stem: venue_of(file).of_kind(Kind.HMAC) for file in HELD if _NOT_SENT in file.read_text("utf-8")
+    }
     assert {name: venue.recv_window_ms for name, venue in stated.items()} == _WINDOWS
     assert all(venue.states_window for venue in stated.values())
     assert not any("recv_window" in name for venue in stated.values() for name in _templates(venue))
@@ -69,3 +72,8 @@ def _templates(venue: Venue) -> set[str]:
     scheme = venue.signing
     texts = [text for _, text in scheme.headers] + [*scheme.message.values(), *scheme.query.values()]
     return {name for text in texts for name in names_in(text)}
+
+
+def test_a_header_that_changes_what_is_signed_is_the_gateways_alone() -> None:
+    """It chooses what stands between the signed texts (apidocs.bithumb.com, version 1.2)."""
+    assert named("bithumb-v1").signs_with("Api-Client-Type")

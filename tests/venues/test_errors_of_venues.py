@@ -12,7 +12,7 @@ from venues.through import HERE, named, printed_by, table_of
 
 NAMED = (
     *("binance", "bybit", "okx", "kucoin", "bitget", "gate", "kraken", "coinbase", "mexc", "htx", "deribit"),
-    *("bitfinex", "bitmex"),
+    *("bitfinex", "bitmex", "upbit", "bithumb", "bithumb-v1", "bigone"),
 )
 
 
@@ -28,6 +28,11 @@ def coded(name: str, *rows: str) -> list[tuple[int, object, Means]]:
 
 def numbered(name: str, *rows: str) -> list[tuple[int, object, Means]]:
     return [(int(status), {name: int(code)}, Means(means)) for status, code, means in map(str.split, rows)]
+
+
+def error_named(*rows: str) -> list[tuple[int, object, Means]]:
+    """Read rows for bodies whose error has a name, as those of Upbit and Bithumb have."""
+    return [(status, {"error": body}, means) for status, body, means in coded("name", *rows)]
 
 
 def batch_at_bybit(*codes: int) -> object:
@@ -205,6 +210,36 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
         (500, ["error", 10001, "something"], Means.UNKNOWN),
         (200, notification("SUCCESS"), Means.DONE),
         (200, notification("ERROR"), Means.UNKNOWN),
+    ],
+    "upbit": [
+        (201, {"uuid": "1"}, Means.DONE),
+        *error_named("429 too_many_requests limited", "418 blocked banned", "401 nonce_used nonce"),
+        *error_named("401 jwt_verification signature", "401 invalid_query_payload signature"),
+        *error_named("401 invalid_access_key key", "401 expired_access_key key"),
+        *error_named("401 no_authorization_i_p address", "403 out_of_scope permission"),
+        *error_named("400 insufficient_funds_bid refused", "400 under_min_total_ask refused"),
+        *error_named("404 order_not_found refused", "500 server_error unknown"),
+        (401, {"error": {"name": "x", "message": "This key has expired."}}, Means.KEY),
+    ],
+    "bithumb": [
+        (201, {"uuid": "1"}, Means.DONE),
+        *error_named("429 too_many_requests limited", "401 expired_jwt timestamp"),
+        *error_named("401 jwt_verification signature", "401 NotAllowIP address"),
+        *error_named("401 out_of_scope permission", "403 blocked_member_id permission"),
+        *error_named("400 invalid_price refused", "404 order_not_found refused", "500 x unknown"),
+    ],
+    "bithumb-v1": [
+        *coded("status", "200 0000 done", "200 5600 refused", "200 5300 key", "200 5302 permission"),
+        *coded("status", "200 5900 unknown", "200 5400 unknown", "200 9999 unknown", "500 5600 unknown"),
+        (200, {"status": "5100", "message": "Bad Request.(Auth Data)"}, Means.SIGNATURE),
+        (200, {"status": "5302", "message": "Method Not Allowed.(Access IP)"}, Means.ADDRESS),
+    ],
+    "bigone": [
+        (200, {"code": 0, "data": {"id": 1}}, Means.DONE),
+        (200, [{"id": "1"}], Means.DONE),
+        *numbered("code", "429 10429 limited", "200 10429 limited", "401 40004 signature"),
+        *numbered("code", "401 40106 signature", "403 10403 permission", "400 10014 refused"),
+        *numbered("code", "200 10014 refused", "500 10005 unknown", "200 10005 unknown"),
     ],
     "bitmex": [
         (200, {"orderID": "1"}, Means.DONE),
@@ -425,15 +460,19 @@ def test_a_refusal_says_how_long_to_wait_as_the_exchange_documents_it(
     assert (stated or rule.documented_s, rule.scope or "") == (wait, scope)
 
 
+# They have no path for it, and what most of them sign carries a nonce and no time.
+_CLOCKLESS = {"bitfinex", "upbit", "bithumb", "bithumb-v1"}
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_venue_with_rules_says_how_it_counts_and_what_a_check_may_read(name: str) -> None:
     one = named(name)
     assert one.signed_read
-    assert one.clock_path or name == "bitfinex"  # which has none: its signatures carry a nonce, no time
+    assert one.clock_path or name in _CLOCKLESS
     assert set(_CASES) == set(NAMED)
-    assert one.limits.scope is {"binance": Scope.ADDRESS, "bitfinex": Scope.ADDRESS, "kraken": Scope.KEY}.get(
-        name, Scope.ACCOUNT
-    )
+    by_address = {"binance", "bitfinex", "bithumb", "bithumb-v1", "bigone"}
+    scope = Scope.KEY if name == "kraken" else Scope.ADDRESS if name in by_address else Scope.ACCOUNT
+    assert one.limits.scope is scope
 
 
 def test_orders_that_are_sent_by_get_are_no_reads() -> None:

@@ -65,6 +65,9 @@ HOSTS = {
     "gateeu": Host("/api/v4/spot/time", {"server_time": NOW}, "/api/v4/spot/accounts", []),
     "fmfwio": _HITBTC,
     "bequant": _HITBTC,
+    "coinbaseinternational": Host(
+        "/api/v2/public/get_time", {"result": NOW}, "/api/v2/private/get_subaccounts", {"result": []}
+    ),
     "weex-contract": Host("/capi/v3/market/time", {"serverTime": NOW}, "/capi/v3/account/balance", []),
 }
 # Requests or weights that one address may have in a minute, and what replies say of it.

@@ -69,11 +69,8 @@ def told(name: str) -> str:
         ("weex-futures", "'weex-futures' is not a venue; use weex-contract"),
         ("okxus-swap", "'okxus-swap' is not a venue; did you mean okxus?"),
         ("bnance", "'bnance' is not a venue; did you mean binance?"),
-        (
-            "coinbase_advanced_trade",
-            "'coinbase_advanced_trade' is not served: Coinbase expired all its HMAC keys in February 2025,"
-            " and its new keys sign a JSON Web Token, which the gateway does not make yet; " + DIRECTLY,
-        ),
+        ("coinbase_advanced_trade", "'coinbase_advanced_trade' is not a venue; use coinbase"),
+        ("upbit_sg", "'upbit_sg' is not a venue; use upbit with base_url = \"https://sg-api.upbit.com\""),
         ("bitmax", "'bitmax' is not a venue; use ascendex"),
         ("pionex", "'pionex' is not a venue; `sealgate venues` lists them"),
     ],

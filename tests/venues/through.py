@@ -29,6 +29,8 @@ OF_ANOTHER_FILE = {
     "digifinex": ("/swap/v2/",),
     "mercado": ("/api/v4/", "/v4/"),
     "tokocrypto": ("/api/v3/",),
+    "bithumb": ("/info/", "/trade/"),
+    "bithumb-v1": ("/v1/", "/v2/"),
 }
 
 Case = Mapping[str, Any]
@@ -84,7 +86,7 @@ def signed_by_file(venue: Venue, case: Case) -> Sent:
     sealer = sealer_of(venue, material(case), origin(case))
     came = case["dummy"]
     target = parse_target(target_of(came["url"]), venue.prefix)
-    nonce = nonce_of(venue, case)
+    nonce = nonces_of(case)[sealer.scheme.nonce].encode()
     lines, raw, body, _ = sealer.sign(case["now_ms"], nonce, came["method"], target, body_of(came))
     passed = [(name, text) for name, text in came["headers"].items() if name.lower() not in venue.own_headers]
     own = [tuple(line.split(": ", 1)) for line in lines.decode().split("\r\n")[:-1]]
@@ -121,10 +123,6 @@ def material(case: Case) -> KeyMaterial:
     """Return the real key."""
     api_key, secret, passphrase, uid = case["key"]
     return KeyMaterial(api_key, bytearray(secret.encode()), passphrase, uid)
-
-
-def nonce_of(venue: Venue, case: Case) -> bytes:
-    return nonces_of(case)[venue.signing.nonce].encode()
 
 
 def nonces_of(case: Case) -> dict[str, str]:

@@ -47,6 +47,7 @@ _NAMES = (*_WALLETS, "", "master")
 # Ways in which ccxt can be set up, each with requests of its own.
 _OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "binance-papi": ({"portfolioMargin": True},),
+    "bithumb-v1": ({"generation": 1},),
     "bitget": ({}, {"uta": False}),
     "bitvavo": ({"operatorId": 1},),
     "cex": ({"createOrder": {"accountId": "main"}},),
