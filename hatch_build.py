@@ -36,7 +36,6 @@ COMPILED = (
     "venues/own_parameters.py",
     "venues/encodings.py",
     "venues/filters.py",
-    "venues/json_bytes.py",
     "venues/json_texts.py",
     "venues/key_kinds.py",
     "venues/scheme.py",

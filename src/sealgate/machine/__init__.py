@@ -7,6 +7,7 @@ nearest   which of the valid names was meant
 
 Shell:
 system      the one place that reads clocks and draws random numbers
+aside       runs what takes milliseconds beside the loop
 alarm       a deadline that is moved at no cost
 background  tasks beside the requests, and the failures nobody awaits
 loop        runs a coroutine as the whole program

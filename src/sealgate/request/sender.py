@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from sealgate.errors import Refusal
@@ -12,6 +13,7 @@ from sealgate.exchange.failure import Failure, FailureKind
 from sealgate.http.headers import content_length
 from sealgate.keys.key import STATES_LENGTH, SigningKey, bearer_line
 from sealgate.limits.scheduler import Permit
+from sealgate.machine.aside import run_aside
 from sealgate.machine.system import System
 from sealgate.request.admission import Ticket
 from sealgate.request.bookkeeping import Bookkeeping
@@ -152,7 +154,7 @@ class Sender:
         nonce = live_key.nonces.take(timestamp_ms)
         if key.sealer.signer.is_slow:
             permit.has_waited = True
-            return await asyncio.to_thread(sealed_request, head, ticket, key, timestamp_ms, nonce, body)
+            return await run_aside(partial(sealed_request, head, ticket, key, timestamp_ms, nonce, body))
         return sealed_request(head, ticket, key, timestamp_ms, nonce, body)
 
     async def _record(self, ticket: Ticket, live_key: LiveKey, body: bytes, context: RequestContext) -> None:
