@@ -1,24 +1,17 @@
 """A random secret appears nowhere: not in what the gateway prints, answers or writes, nor in its memory."""
 
 import base64
-import json
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
-from rig.admin import Admin
-from rig.bot import bot_at, request
 from rig.canary import core_of, forms, found_in, new_canary
+from rig.canary_gateway import contents, elsewhere, environ, serving
 from rig.command import ended_command
-from rig.program import Program, ended_program, running_program
-from rig.upstream import running_upstream, say
-from rig.wire import reply
+from rig.program import ended_program
 from sealgate.venues.encodings import SECRETS
 
 # The same program with one mistake: it keeps a copy of each secret that it reads.
@@ -33,32 +26,6 @@ from sealgate.cli import main
 main()
 """
 
-ORDER = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: once", body=b'{"size":"1"}')
-REQUESTS = (
-    request(),
-    ORDER,
-    request(b"DELETE", b"/v1/trade/order/7"),
-    request(b"POST", b"/v1/trade/api-keys", body=b"{}"),  # app_only
-    request(b"GET", b"/v1/trade/%2e%2e/x"),
-    request(b"GET", b"/outside"),
-    b"no http at all\r\n\r\n",
-)
-DEBUG = {"PYTHONASYNCIODEBUG": "1"}  # the loop's own debug log, too
-PAGES = ("/metrics", "/status.json", "/-/ready", "/-/healthy", "/")
-
-
-@dataclass
-class Serving:
-    """A running gateway that has answered all kinds of requests, and what it said."""
-
-    program: Program
-    said: bytes
-
-    @property
-    def process(self) -> int:
-        """The number of its process."""
-        return self.program.process.pid
-
 
 @pytest.fixture
 def canary() -> bytes:
@@ -71,50 +38,6 @@ def folder(tmp_path: Path, canary: bytes) -> Path:
     file.touch(mode=0o600)
     file.write_bytes(canary + b"\n")
     return tmp_path
-
-
-def environ(base_url: str, **more: str) -> dict[str, str]:
-    return {
-        "SEALGATE_BASE_URL": base_url,
-        "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
-        "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
-        "SEALGATE_ADMIN__UNIX": "admin.sock",
-        "SEALGATE_LOG__LEVEL": "debug",
-        "SEALGATE_JOURNAL__FILE": "journal.db",
-        "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
-        "SEALGATE_KEYS__MAIN__SECRET": "file:main.secret",
-        **more,
-    }
-
-
-def port(url: str) -> int:
-    return int(url.rpartition(":")[2])
-
-
-@asynccontextmanager
-async def serving(
-    folder: Path,
-    start: tuple[str, ...] = ("-m", "sealgate"),
-    settings: Mapping[str, str] = MappingProxyType({}),
-) -> AsyncIterator[Serving]:
-    async with (
-        running_upstream() as upstream,
-        running_program(
-            "serve", environ=environ(upstream.base_url, **DEBUG, **settings), folder=folder, start=start
-        ) as program,
-    ):
-        await program.line('"ready"')
-        listening = json.loads(await program.line('"listening"'))
-        upstream.answers.append(say(reply(b"401 Unauthorized", b'{"error":"Invalid signature"}')))
-        said = b""
-        for raw in REQUESTS:
-            async with bot_at("127.0.0.1", port(listening["bots"])) as bot:
-                said += (await bot.ask(raw)).raw
-        for page in PAGES:
-            said += (await Admin(port(listening["admin"])).ask(page)).raw
-        assert b"200 OK" in said
-        assert b"app_only" in said or "SEALGATE_VENUE" in settings
-        yield Serving(program, said)
 
 
 def test_every_form_is_found(canary: bytes) -> None:
@@ -137,11 +60,6 @@ async def test_nothing_that_leaves_the_process_has_it(folder: Path, canary: byte
     said = {"replies and pages": gateway.said, "output": gateway.program.output.encode()}
     for name, content in (said | seen | files).items():
         assert found_in(content, canary) == Counter(), name
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return what the gateway left behind, by file."""
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "main.secret"}
 
 
 TROUBLES = {
@@ -197,17 +115,6 @@ async def test_a_core_of_the_running_gateway_has_no_copy(folder: Path, canary: b
     assert b"ak-public-1" in core, "the core is not of the gateway's memory"
     assert found_in(core, canary) == found_in(core, successor) == Counter()
     assert found_in(gateway.program.output.encode(), successor) == Counter()
-
-
-def elsewhere(venue: str, **more: str) -> dict[str, str]:
-    """Return the settings of another exchange, whose time is read as this upstream states it."""
-    return {
-        "SEALGATE_VENUE": venue,
-        "SEALGATE_UPSTREAM__PREFIX": "/v1/trade",
-        "SEALGATE_CLOCK__PATH": "/v1/trade/time",
-        "SEALGATE_CLOCK__FIELD": "",
-        **more,
-    }
 
 
 SECRET_IS = "SEALGATE_SIGNING__SECRET_IS"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rig.private_keys import PRIVATE, VENUE, found_in, new_key, private, raw_forms
 from rig.program import BASE, running_program
+from sealgate.venues.key_kinds import Kind
 
 # Started where core dumps are on. With the second, the gateway does not forbid them.
 UNLIMITED = """
@@ -50,8 +52,14 @@ async def test_a_gateway_that_crashes_leaves_no_core_dump(tmp_path: Path, crash:
     assert await left_by(tmp_path, UNLIMITED, crash, {}) == []
 
 
-async def test_one_that_does_not_forbid_it_leaves_one(tmp_path: Path) -> None:
-    left = await left_by(tmp_path, CARELESS, signal.SIGABRT, {})
+@pytest.mark.parametrize("kind", PRIVATE)
+async def test_one_that_does_not_forbid_it_leaves_one_with_its_key(tmp_path: Path, kind: Kind) -> None:
+    key = new_key(kind)
+    (tmp_path / "mine.toml").write_text(VENUE)
+    environ = {"SEALGATE_VENUE": str(tmp_path / "mine.toml"), "EXCHANGE_SECRET": private(key).decode()}
+    left = await left_by(tmp_path, CARELESS, signal.SIGABRT, environ)
     if not left:
         pytest.skip("nobody leaves a core dump here")
-    assert b"ak-public-1" in left[0].read_bytes()
+    core = left[0].read_bytes()
+    assert b"ak-public-1" in core
+    assert found_in(core, raw_forms(key))
