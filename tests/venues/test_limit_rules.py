@@ -51,7 +51,7 @@ name = "orders"
 scope = "account"
 lanes = ["order"]
 counts = "requests"
-known = ["100/10s", "200000/86400s"]
+known = ["15/0.1s", "100/10s", "200000/86400s"]
 counters = [{{ header = "X-10S", window_s = 10 }}, {{ header = "X-1D", window_s = 86400 }}]
 [[limits.pools]]
 name = "path"
@@ -68,7 +68,7 @@ per = {{ parameter = "/pair" }}
         PoolRule(
             *("orders", Scope.ACCOUNT, frozenset({Lane.ORDER})),
             counts="requests",
-            known=("100/10s", "200000/86400s"),
+            known=("15/0.1s", "100/10s", "200000/86400s"),
         ),
         PoolRule("path", Scope.ADDRESS, is_open=True, per="route"),
         PoolRule("pair", Scope.ADDRESS, is_signed=True, per_parameter="/pair"),
@@ -189,6 +189,7 @@ def test_a_rule_of_the_file_itself_names_a_pool_that_there_is() -> None:
         ),
         (POOL + 'counts = "request"', "8: counts = 'request' is unknown; did you mean requests?"),
         (POOL + 'known = ["20"]', "8: '20' in known is not a limit such as 1200/60s"),
+        (POOL + 'known = ["20/0.0s"]', "8: '20/0.0s' in known is not a limit such as 1200/60s"),
         (
             f'{POOL}routes = ["POST /v1/ordr"]{ROUTES}',
             "8: 'POST /v1/ordr' in routes is no route of [[routes]]; did you mean POST /v1/order?",

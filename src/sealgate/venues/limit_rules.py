@@ -18,7 +18,7 @@ LIMITS_KEYS = ("scope", "counters", "known", "pools")
 _MEMBERS = ("lanes", "routes", "outside", "open", "per")
 _POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "aligned", "counter", "counters")
 _COUNTER_KEYS = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets")
-_LIMIT = re.compile(r"([1-9]\d*(?:\.\d+)?)/([1-9]\d*(?:\.\d+)?)s", re.ASCII)
+_LIMIT = re.compile(r"([1-9]\d*(?:\.\d+)?)/([1-9]\d*(?:\.\d+)?|0\.\d*[1-9]\d*)s", re.ASCII)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_\-]{0,31}")
 
 
