@@ -16,6 +16,7 @@ APART = ("sandbox/", "cli/sandbox.py", "demo/")
 SOURCES = [file for file in sorted(ROOT.rglob("*.py")) if not str(file.relative_to(ROOT)).startswith(APART)]
 # A header that no other exchange has by chance: in two words or more, and none that HTTP itself knows.
 _OWN = re.compile(r"(?!api-|request-|proxy-)[a-z]+(-[a-z]+)+[*-]*")
+_COMMON = re.compile(r"/api(/v\d)?$")  # a prefix that any exchange may have
 _LONG = 15  # letters of a message that no two exchanges have by chance
 
 
@@ -24,7 +25,7 @@ def facts(venue: Venue) -> Iterator[str]:
     if venue.name != DEFAULT_VENUE:
         yield venue.name if len(venue.name) > len("bitso") else f"={venue.name}"
     yield from (name.strip("*") for name in venue.own_headers if _OWN.fullmatch(name))
-    yield from filter(None, (urlsplit(venue.base_url).netloc, venue.prefix))
+    yield from filter(None, (urlsplit(venue.base_url).netloc, _COMMON.sub("", venue.prefix)))
     paths = (venue.clock_path, venue.signed_read, venue.key_list)
     yield from (path for path in paths if path.count("/") > 1)
     for rule in venue.replies.rules:

@@ -116,6 +116,18 @@ bithumb-v1=bithumb        private POST info/balance trade/place trade/cancel
 bigone                    private GET accounts orders POST orders orders/cancel orders/8/cancel
                           contractPrivate GET accounts POST orders DELETE orders/8
 coinbaseinternational     private GET get_positions buy cancel
+whitebit                  v4.private POST trade-account/balance order/new order/cancel order/kill-switch
+                          v1.private POST account/balance order/new
+p2b                       private POST account/balances order/new order/cancel orders
+coinspot                  private POST my/balances my/buy v2.private POST my/buy ro/my/balance/x quote/buy/now
+zebpay                    private.spot GET v2/ex/orders v2/account/balance POST v2/ex/orders
+                          private.spot DELETE v2/ex/order v2/ex/orders/cancelAll
+zebpay-swap=zebpay        private.swap GET v1/wallet/balance v1/trade/order POST v1/trade/order
+                          private.swap POST v1/trade/addMargin v1/trade/reduceMargin
+                          private.swap DELETE v1/trade/order v1/trade/order/all PATCH v1/trade/order
+cryptocom                 v1.private POST private/user-balance private/create-order private/cancel-order
+                          v1.private POST private/get-order-detail private/create-order-list
+independentreserve        private POST GetAccounts GetOpenOrders PlaceLimitOrder CancelOrder
 
 bitmex                    =private GET order POST order PUT order DELETE order order/all
 bitmart                   =private GET spot/v1/wallet POST spot/v2/submit_order
@@ -165,6 +177,8 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "coinbase": {"values": tuple(value for value in ESCAPED if value != "[1]")},
     # ccxt signs as a partner of the exchange, too, with the key in it: the file takes that out.
     **{name: {"values": PLAIN, "real_options": {"partner": {}}} for name in ("kucoin", "kucoinfutures")},
+    # Lists of orders, which are signed member by member.
+    "cryptocom": {"values": (*ESCAPED, ["u", "v"], [{"side": "BUY", "price": "1.5"}, {"b": ["x", "q y"]}])},
     "gemini": {"api_key": "account-KEY4f0e"},
     "bithumb": {"values": (*ESCAPED, ["A1", "b c", "größe"], [{"market": "KRW-BTC", "price": 0.25}])},
     "bigone": {"options": {"exchangeMillisecondsCorrection": 0}},

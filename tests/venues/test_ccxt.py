@@ -52,6 +52,7 @@ _WINDOWS = {
     "bitget": 30_000,
     "coinbase": 30_000,
     "coinbaseexchange": 30_000,
+    "cryptocom": 60_000,
     "gate": 60_000,
     "kucoin": 5_000,
     "bitmart": 60_000,

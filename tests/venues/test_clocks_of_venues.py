@@ -10,7 +10,7 @@ def test_the_time_is_asked_and_read_where_ccxt_does() -> None:
     venues = [venue_of(file) for file in FILES if file.stem != "service" and file.stem not in GONE]
     timed = {venue.name: venue for venue in venues if venue.clock_path}
     assert len(timed) > 25
-    asked = [f"{name}={venue.clock_field}" for name, venue in timed.items()]
+    asked = [f"{name}={venue.clock_field or '/timestamp'}" for name, venue in timed.items()]
     printed = printed_by("venues.oracle", "times", *asked)
     found = {row["venue"]: row for row in map(json.loads, printed.splitlines())}
     assert [name for name in timed if not found[name]["is_read"]] == []

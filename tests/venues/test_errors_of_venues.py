@@ -389,6 +389,8 @@ _SEVERAL: list[tuple[str, int, object, str, str]] = [
     ("bybit", 200, {"retCode": 10024, "retMsg": "Compliance rules triggered"}, "country permission", ""),
     ("bitget", 400, {"code": "40012", "msg": "apikey/password is incorrect"}, "signature key", ""),
     ("kraken", 200, {"error": ["EAPI:Invalid key"]}, "key signature", ""),
+    ("whitebit", 401, {"message": "X. Enable your key in API settings"}, "key address", ""),
+    ("cryptocom", 401, {"code": 40101}, "signature key", ""),
     ("kraken", 200, {"error": ["EGeneral:Permission denied"]}, "permission address", ""),
     ("kucoin", 403, {"code": "400302", "msg": "Our services are currently unavailable in"}, "country", ""),
     ("coinbase", 401, {"errors": [{"id": "authentication_error"}]}, "signature key address", ""),

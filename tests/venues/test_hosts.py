@@ -69,6 +69,7 @@ HOSTS = {
         "/api/v2/public/get_time", {"result": NOW}, "/api/v2/private/get_subaccounts", {"result": []}
     ),
     "weex-contract": Host("/capi/v3/market/time", {"serverTime": NOW}, "/capi/v3/account/balance", []),
+    "zebpay-swap": Host("/api/v1/system/time", {"data": {"timestamp": NOW}}, "/api/v1/wallet/balance"),
 }
 # Requests or weights that one address may have in a minute, and what replies say of it.
 PER_MINUTE = {

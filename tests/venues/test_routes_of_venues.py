@@ -85,7 +85,7 @@ def is_elsewhere(name: str, call: Call) -> bool:
 
 
 # Their reads are POSTs with a body, which a read of the gateway's own does not have.
-_WITHOUT_A_READ = {"cex", "indodax", "mercado"}
+_WITHOUT_A_READ = {"cex", "cryptocom", "indodax", "mercado"}
 
 
 def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str, list[Call]]) -> None:
@@ -175,7 +175,7 @@ _CANCEL = re.compile(r"cancel|kill_?switch$|/delete-(open-)?orders?$|/allOpenOrd
 # What takes back no order, or makes another one; of Bybit's and MEXC's those of other files.
 _NO_CANCEL = re.compile(
     r"replace|_and_new$|staking|collection|withdraw|transfer|redeem|copy_?trader|-trader|otc|loan|lend|borrow|c2c|invoice|qr_code"
-    r"|on_disconnect|cancel_status|p2p|hash-transfer",
+    r"|on[_-]disconnect|cancel_status|p2p|hash-transfer",
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"^/(spot|contract|unified)/v3/private|^/api/v1/private/|^/open/api")

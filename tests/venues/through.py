@@ -31,6 +31,9 @@ OF_ANOTHER_FILE = {
     "tokocrypto": ("/api/v3/",),
     "bithumb": ("/info/", "/trade/"),
     "bithumb-v1": ("/v1/", "/v2/"),
+    "cryptocom": ("/v2/", "/v1/"),  # outside its prefix
+    "zebpay": ("/api/v1/",),
+    "zebpay-swap": ("/api/v2/",),
 }
 
 Case = Mapping[str, Any]
