@@ -125,7 +125,7 @@ async def test_a_reload(upstream: Upstream, tmp_path: Path) -> None:
     async with running_desk(upstream, tmp_path) as desk:
         status, said = await desk.tell("/-/reload")
         assert (status, said["warnings"]) == (200, [])
-        assert 'sealgate_reloads_total{result="ok"} 1.0' in (await desk.ask("/metrics"))[1]
+        assert 'sealgate_reloads_total{result="unchanged"} 1.0' in (await desk.ask("/metrics"))[1]
         assert (await desk.tell("/-/reload", b'{"key": "main"}'))[0] == 400
         await desk.station.gateway.drain()
         status, said = await desk.tell("/-/reload")

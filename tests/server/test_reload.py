@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 from structlog.testing import capture_logs
 
 from rig.backends import only, pipeline_of, the_exchange
 from rig.bot import request
 from rig.kept_limit import kept
 from rig.oracle import signature
+from rig.private_keys import VENUE, new_key, private
 from rig.site import LISTEN, Site, running_site, write
 from rig.tls import Authority
 from rig.upstream import Received, Upstream, Wire, hold_until, running_upstream, say, say_and_stall
@@ -25,6 +27,7 @@ from sealgate.orders.halts import Scope
 from sealgate.request.key_care import KeyCare
 from sealgate.server.memory import subjects
 from sealgate.server.reload import ReloadError
+from sealgate.venues.key_kinds import Kind
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
 PROBE = b"/v1/trade/symbols/list"
@@ -56,7 +59,7 @@ async def test_a_new_secret_is_tried_and_then_used(site: Site) -> None:
     assert (await site.station.ask(ORDER)).status == 200
     probe, order = site.upstream.received
     assert (probe.target, signed_with(probe), signed_with(order)) == (PROBE, "second", "second")
-    assert site.gateway.status().reloads == {"ok": 1, "failed": 0}
+    assert site.gateway.status().reloads == {"ok": 1, "unchanged": 0, "failed": 0}
 
 
 async def test_a_secret_that_the_exchange_refuses_changes_nothing(site: Site) -> None:
@@ -68,7 +71,7 @@ async def test_a_secret_that_the_exchange_refuses_changes_nothing(site: Site) ->
     assert pipeline_of(site.gateway) is before
     assert (await site.station.ask(ORDER)).status == 200
     assert signed_with(site.upstream.received[-1]) == "first"
-    assert site.gateway.status().reloads == {"ok": 0, "failed": 1}
+    assert site.gateway.status().reloads == {"ok": 0, "unchanged": 0, "failed": 1}
     assert site.gateway.status().keys[0].is_active
 
 
@@ -398,6 +401,38 @@ async def test_secret_files_are_looked_at_beside_the_loop(
     assert threading.current_thread().name not in threads
 
 
+async def test_the_same_key_in_another_form_is_no_change(upstream: Upstream, tmp_path: Path) -> None:
+    """Nonces and what was learned stay, and nothing is tried at the exchange."""
+    key, venue, files = new_key(Kind.ES256), tmp_path / "mine.toml", [tmp_path / "a", tmp_path / "b"]
+    venue.write_text(VENUE)
+    for file, content in zip(files, (private(key), private(key, passphrase=b"open")), strict=True):
+        write(file, content.decode())
+    write(tmp_path / "phrase", "open")
+    clock, prefix = {"path": "/v1/trade/time"}, {"prefix": "/v1/trade"}
+    first = {"api_key": "ak-1", "secret": f"file:{files[0]}"}
+    other = {
+        "api_key": "ak-1",
+        "kind": "es256",
+        "secret": f"file:{files[1]}",
+        "secret_passphrase": f"file:{tmp_path / 'phrase'}",
+    }
+    tables = {"venue": str(venue), "clock": clock, "upstream": prefix, "keys": {"main": first}}
+    async with running_site(upstream, tmp_path, **tables) as site:
+        before = only(site.gateway.generation).exchange.live_keys["main"]
+        files[0].write_bytes(private(key, Encoding.DER))
+        assert await site.reload() == ()
+        site.tables["keys"] = {"main": other}
+        assert await site.reload() == ()
+        assert site.gateway.status().reloads == {"ok": 0, "unchanged": 2, "failed": 0}
+        after = only(site.gateway.generation).exchange.live_keys["main"]
+        assert (after.nonces, after.stamps, after.breaker) == (before.nonces, before.stamps, before.breaker)
+        assert after.scheduler is before.scheduler
+        assert (await site.station.ask(ORDER)).status == 200
+        write(files[1], private(new_key(Kind.ES256), passphrase=b"open").decode())
+        await site.reload()
+        assert site.gateway.status().reloads == {"ok": 1, "unchanged": 2, "failed": 0}
+
+
 @pytest.mark.usefixtures("quick")
 async def test_a_changed_file_reloads(site: Site) -> None:
     write(site.secret, "second")
@@ -430,7 +465,7 @@ async def test_a_file_that_is_refused_is_tried_once_and_again_when_it_changes(si
     await site.station.until(lambda: site.gateway.status().reloads["failed"] == 1)
     write(site.secret, "third")
     await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
-    assert site.gateway.status().reloads == {"ok": 1, "failed": 1}
+    assert site.gateway.status().reloads == {"ok": 1, "unchanged": 0, "failed": 1}
     assert [signed_with(received) for received in site.upstream.received] == ["second", "third"]
 
 

@@ -224,7 +224,7 @@ class Reloader:
         self._load = load
         self._one_at_a_time = asyncio.Lock()
         self._files = SecretWatch(lambda: handler.router.generation.config, services.environ, services.system)
-        self.results: Counter[str] = Counter(ok=0, failed=0)
+        self.results: Counter[str] = Counter(ok=0, unchanged=0, failed=0)
 
     async def watch(self) -> None:
         """Reload whenever a secret file has changed, until cancelled."""
@@ -240,7 +240,7 @@ class Reloader:
         `asked_by` says in the log who wanted it.
         """
         async with self._one_at_a_time:
-            before = self._handler.router.pipelines.keys()
+            before = self._handler.router
             try:
                 warnings = await self._renew()
             except (ConfigError, SecretError, TrialError, ReloadError, StartError, OSError) as error:
@@ -254,10 +254,18 @@ class Reloader:
                 raise ReloadError(
                     "the reload failed inside the gateway; report it with the line in its log"
                 ) from None
-            self.results["ok"] += 1
-            after = self._handler.router.pipelines.keys()
-            added, removed = " ".join(after - before), " ".join(before - after)
-            log.info("reloaded", asked_by=asked_by, added=added or None, removed=removed or None)
+            after = self._handler.router
+            is_same = not warnings and _essence(after.generation) == _essence(before.generation)
+            self.results["unchanged" if is_same else "ok"] += 1
+            added = " ".join(after.pipelines.keys() - before.pipelines.keys())
+            removed = " ".join(before.pipelines.keys() - after.pipelines.keys())
+            log.info(
+                "reloaded",
+                asked_by=asked_by,
+                added=added or None,
+                removed=removed or None,
+                unchanged=is_same or None,
+            )
             for warning in warnings:
                 log.warning("reloaded_but", cause=warning)
             return warnings
@@ -370,6 +378,21 @@ class Reloader:
         self._services.background.follow(self._services.work(old))
         for upstream in _upstreams(new) - _upstreams(old):
             self._services.background.finish(upstream.close())
+
+
+def _essence(generation: Generation) -> object:
+    """Return what a generation goes by: settings, bots, and keys however they are stored."""
+    config = generation.config
+    stored = {"secret": "", "kind": None, "secret_passphrase": None}
+    keys = {alias: key.model_copy(update=stored) for alias, key in config.keys.items()}
+    return config.with_tables(keys=keys), [
+        (
+            backend.exchange.upstream,  # another one where its authorities or its proxy's password are others
+            backend.rules.bots.keys(),
+            {alias: (_key_proof(one), one.key.session) for alias, one in backend.exchange.live_keys.items()},
+        )
+        for backend in generation.backends.values()
+    ]
 
 
 def _check_running(router: Router) -> None:
