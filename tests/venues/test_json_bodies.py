@@ -92,6 +92,7 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
         b'{"nonce ":2}',
         b'{"b":1,"b":2}',
         b'{"b":1,"B":2}',
+        b'{"b":[{"c":1,"d":2,"c":3}]}',
         b'{"nonce[]":1}',
         b'{"r\\u0065quesT":1}',
     ],
@@ -107,6 +108,8 @@ def test_a_request_that_has_no_place_for_members_is_refused_unless_the_query_has
     in_query = 'query = { GET = "nonce={nonce}" }\n'
     signer = sealer(f'nonce = "ms"\nmessage = "{{query}}{{body}}"\n{in_query}{HEADERS}{MEMBERS}')
     assert signer.sign(NOW_MS, b"77", "GET", parse_target("/a", ""), b"")[1] == "/a?nonce=77"
+    with pytest.raises(UnsignableError, match="wants a JSON object"):
+        signer.sign(NOW_MS, b"77", "GET", parse_target("/a", ""), b"b=1")
 
 
 def test_members_with_the_signature_are_put_in_after_signing() -> None:

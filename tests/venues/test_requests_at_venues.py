@@ -259,6 +259,9 @@ REFUSED = {
     "no such body": ("kraken", post("/0/private/AddOrderBatch", b'{"orders": []}', "application/json")),
     "declared as what hides parameters": ("mexc", post("/a", _PART, "multipart/form-data; boundary=x")),
     # It would name another call.
+    # The gateway would begin it.
+    "no body, declared as an encoded one": ("kraken", post("/0/private/Balance", b"", "x; charset=utf-16")),
+    "no body, declared as JSON": ("kraken", post("/0/private/Balance", b"", "application/json")),
     "a body where none is taken": ("deribit", get("/api/v2/private/buy", "Content-Length: 2") + b"{}"),
 }
 

@@ -197,16 +197,19 @@ def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
     raw, proof = ticket.target.raw, b""
     if ticket.route.auth is _SIGNED:
         try:
-            if body:
-                kept = ticket.head.kept
+            kept, came = ticket.head.kept, body
+            if came:
+                declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
+                key.sealer.check_declared(came, declared)
+            proof, raw, body, type_line = key.sealer.sign(
+                timestamp_ms, nonce, ticket.method, ticket.target, came
+            )
+            if type_line and kept:  # a body that the gateway begins is what the bot declares, too
                 declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
                 key.sealer.check_declared(body, declared)
-            proof, raw, body, type_line = key.sealer.sign(
-                timestamp_ms, nonce, ticket.method, ticket.target, body
-            )
         except UnsignableError as error:
             raise Refusal("bad_request", f"The request cannot be signed: {error}.") from None
-        if type_line and b"content-type" not in ticket.head.kept:
+        if type_line and b"content-type" not in kept:
             proof += type_line
     elif ticket.route.auth is _KEY:
         proof = key.sealer.key_lines()

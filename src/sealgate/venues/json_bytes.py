@@ -23,7 +23,17 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_Pairs = tuple[tuple[str, Any], ...]  # the members of an object, in their order
+
+
+def _unique(members: list[tuple[str, Any]]) -> _Pairs:
+    """Return the members of an object. Of two of one name, some parsers take the first, some the last."""
+    if len({name for name, _ in members}) < len(members):
+        raise UnsignableError("the body repeats a member")
+    return tuple(members)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
 
 
 class _Span(NamedTuple):
@@ -92,7 +102,7 @@ def put_members(body: bytes, before: Sequence[bytes], behind: Sequence[bytes]) -
     """Put members before and behind those of a JSON object, of which all bytes stay.
 
     An absent body becomes an object. Raises UnsignableError where the body is no object, or a name comes
-    twice: of such members some parsers take the first and some the last, and some read names without case.
+    twice, in other letters, too, as some parsers read names without case.
     """
     start, end = body.find(b"{"), body.rfind(b"}")
     if body and (start < 0 or end < start or body[:start].strip(_BLANK) or body[end + 1 :].strip(_BLANK)):
@@ -134,9 +144,6 @@ class _Number(str):
     __slots__ = ()
 
 
-_Pairs = tuple[tuple[str, Any], ...]  # the members of an object, in their order
-
-
 def _parsed(text: bytes) -> Any:
     """Return a JSON document with numbers as they are written, and objects as tuples of pairs."""
     try:
@@ -145,8 +152,10 @@ def _parsed(text: bytes) -> Any:
             parse_int=_Number,
             parse_float=_Number,
             parse_constant=_refuse_constant,
-            object_pairs_hook=tuple,
+            object_pairs_hook=_unique,
         )
+    except UnsignableError:
+        raise
     except (ValueError, RecursionError):
         raise UnsignableError(_NO_OBJECT) from None
 
@@ -158,12 +167,6 @@ def _pairs_of(text: bytes) -> _Pairs:
     return members
 
 
-def _unique(members: _Pairs) -> _Pairs:
-    if len({name for name, _ in members}) < len(members):
-        raise UnsignableError("the body repeats a member that is signed")
-    return members
-
-
 def canonical(text: bytes) -> bytes:
     """Write a JSON document without blanks, names in order at every depth, numbers as they are written."""
     return _compact(_parsed(text), is_canonical=True).encode("ascii") if text else b""
@@ -172,7 +175,7 @@ def canonical(text: bytes) -> bytes:
 def _compact(value: Any, *, is_canonical: bool) -> str:
     """Write a value without blanks; one that is canonical has names in order, and ASCII alone."""
     if isinstance(value, tuple):
-        members = sorted(_unique(value)) if is_canonical else _unique(value)
+        members = sorted(value) if is_canonical else value
         pairs = [[_compact(one, is_canonical=is_canonical) for one in member] for member in members]
         return "{" + ",".join(map(":".join, pairs)) + "}"
     if isinstance(value, list):
@@ -187,7 +190,7 @@ def flat_json(text: bytes) -> bytes:
 
 def _flat(value: Any, depth: int) -> str:
     if isinstance(value, tuple) and depth < _DEEPEST:
-        members = sorted(_unique(value))
+        members = sorted(value)
         if not any(isinstance(inner, tuple) for _, inner in members):
             return "".join(f"{name}{_flat(inner, depth)}" for name, inner in members)
     elif isinstance(value, list):

@@ -271,7 +271,8 @@ class Sealer:
         taken = names_in((*picked(scheme.message), *lines))
         edits = bool(query or form or members or scheme.strips or scheme.sorts_query or scheme.query_end)
         takes_route = scheme.needs("by_route")
-        if members is None and scheme.json is not None and not (query or picked(scheme.query_end)):
+        is_in_query = bool(query or picked(scheme.query_end)) and kind != FORM
+        if members is None and scheme.json is not None and not is_in_query:
             fault = "this venue signs no such request: it wants a JSON object as the body"
         elif not is_carried or (has_form and kind == JSON):
             fault = "this venue signs no such body: the parameters that it requires go into a form"
