@@ -38,7 +38,7 @@ _POOLS_HEAD = """\
 |---|---|---|---|---|---|---|
 """
 _LIST_HEAD = """\
-| venue | host; environments | tier | verified with | signature | key | time | replies | counts by | note |
+| venue | host; environments | tier | verified with | kinds | key | time | replies | counts by | note |
 |---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -58,7 +58,7 @@ def _venue_row(venue: Venue) -> str:
         _hosts(venue),
         venue.tier,
         venue.checked,
-        f"{signing.digest} {signing.encoding}",
+        "<br>".join(f"{kind}: {scheme.signature}" for kind, scheme in venue.schemes.items()),
         ", ".join(wants) or "-",
         "yes" if venue.clock_path else "-",
         str(len(venue.replies.rules) or "-"),

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -17,23 +18,26 @@ import click
 from sealgate.cli.frame import found_venue, json_option, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venue_names import NotServed, not_served, why_not
-from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, venue_names, venue_source
+from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, is_file, venue_names, venue_source
 from sealgate.http.target import parse_target
-from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.environments import Environment
+from sealgate.venues.key_kinds import Kind, Signer
 from sealgate.venues.limit_rules import PoolRule
+from sealgate.venues.scheme import Scheme
+from sealgate.venues.sealer import KeyTexts
 from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
 _WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
-# What the examples are signed with. As a secret it is good for every venue: text, hex and base64 at once.
-_SECRET = b"00112233445566778899aabbccddeeff"
 _NOW_MS = 1_790_000_000_000
 _NONCES = {
     "none": b"",
     "ms": b"%d" % _NOW_MS,
     "us": b"%d" % (_NOW_MS * 1000),
     "ns": b"%d" % (_NOW_MS * 1_000_000),
+    "s": b"%d" % (_NOW_MS // 1000),
+    "s8": b"%d.00000000" % (_NOW_MS // 1000),
+    "hex": b"6f1c2f6e00004000800000000000cafe",
     "uuid": b"6f1c2f6e-0000-4000-8000-00000000cafe",
 }
 _QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
@@ -88,13 +92,14 @@ def _list(*, as_json: bool) -> None:
         rest = [{"name": name, **asdict(reason)} for name, reason in not_served().items()]
         click.echo(json.dumps({"venues": rows, "not_served": rest}))
         return
-    table = plain_table("name", "exchange and host", "environments", "verified with")
+    table = plain_table("name", "exchange and host", "keys", "environments", "verified with")
     for column in table.columns:
-        column.no_wrap = column.header in ("name", "verified with")
+        column.no_wrap = column.header in ("name", "keys", "verified with")
     for row in rows:
         verified = row["verified_against"].partition(",")[0] or "nothing"
         exchange = "\n".join(filter(None, (row["title"], urlsplit(row["base_url"]).netloc)))
-        table.add_row(row["name"], exchange, ", ".join(row["environments"]), verified)
+        kinds = "\n".join(row["kinds"])
+        table.add_row(row["name"], exchange, kinds, ", ".join(row["environments"]), verified)
     asides = {row["verified_against"] for row in rows if ";" in row["verified_against"]}
     aside = "".join(f"{text.partition(',')[0]}:{text.partition(';')[2]}\n" for text in sorted(asides))
     click.echo(
@@ -106,6 +111,7 @@ def _list(*, as_json: bool) -> None:
 
 
 def _row(venue: Venue) -> dict[str, Any]:
+    needed = ["api_key"] if venue.signing.needs("api_key") else []
     counters: dict[str, list[str]] = {}
     for counter in venue.limits.counters:
         counters.setdefault(counter.pool, []).append(counter.header)
@@ -116,8 +122,12 @@ def _row(venue: Venue) -> dict[str, Any]:
         "base_url": venue.base_url,
         "environments": {name: asdict(one) for name, one in venue.environments.items()},
         "tier": venue.tier,
-        "signature": f"{venue.signing.digest} {venue.signing.encoding}",
-        "key_needs": ["api_key", "secret", *venue.further_settings],
+        "signature": venue.signing.signature,
+        "kinds": {
+            kind: {"signature": scheme.signature, "advice": scheme.advice}
+            for kind, scheme in venue.schemes.items()
+        },
+        "key_needs": [*needed, "secret", *venue.further_settings],
         "verified_against": venue.checked,
         "limits": {
             pool.name: {"scope": pool.scope, "known": pool.known, "counters": counters.get(pool.name, [])}
@@ -139,7 +149,7 @@ def show(name: str, *, is_short: bool, as_json: bool) -> None:
     NAME is a built-in venue, or the path of a file of yours, which is checked. The summary is written as
     comments, so what is printed can be saved, changed and used: venue = "./mine.toml".
     """
-    reason = why_not(name)
+    reason = None if is_file(name) else why_not(name)
     if reason is not None:
         _show_reason(name, reason, as_json=as_json)
         sys.exit(1)
@@ -194,16 +204,13 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     yield "environment", [text for named in venue.environments.items() for text in _changes(*named)]
     yield "like", [f"{venue.like}: what is not in this file is in that one"] if venue.like else []
     yield "key needs", [", ".join(row["key_needs"])]
-    if signing.keeps_secret:
-        keyed = "no HMAC: a hash of the text with the secret behind it"
-        memory = ["The secret itself: it is hashed last, so that no state can be prepared."]
-    else:
-        keyed = f"an HMAC, keyed by the secret as {signing.secret}"
-        memory = ["The state of the HMAC, which signs for this key alone; not the secret."]
+    ways = [(scheme, *_way(scheme)) for scheme in venue.schemes.values()]
+    memory = list(dict.fromkeys(kept for *_, kept in ways))
     if signing.needs("passphrase"):
         memory.append("The passphrase stays there, as each request needs it.")
-    yield "signature", [row["signature"], keyed]
+    yield "signature", [f"{scheme.kind}: {scheme.signature}; {made}" for scheme, made, _ in ways]
     yield "in memory", memory
+    yield "advice", [f"{scheme.kind}: {scheme.advice}" for scheme, *_ in ways if scheme.advice]
     if signing.nonces_rise:
         yield "nonce", ["requests of one key go one at a time, each after the reply to the one before"]
     dummy = ["A bot that signs its own requests can use a made-up key."]
@@ -215,7 +222,11 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     for example in _examples(venue):
         method = example.request.partition(" ")[0]
         sent = [f"{method} {example.target}", *example.headers, *([example.body] if example.body else ())]
-        signed = [f"a bot sends {example.request}", "the text that is signed", f"  {example.signed}"]
+        signed = [
+            f"a bot sends {example.request}",
+            "the text that is signed",
+            f"  {example.signed or 'none'}",
+        ]
         yield method, [*signed, "the gateway sends", *(f"  {line}" for line in sent), ""]
     if not venue.clock_path:
         yield "clock", ["The file has no path for the time: the Date header of replies has to do."]
@@ -228,6 +239,23 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     yield "note", [venue.note] if venue.note else []
     yield "verified", [f"against {venue.checked}" if venue.checked else "no"]
     yield "documents", [venue.docs] if venue.docs else []
+
+
+_KEY_TEXTS = {"pem": "PEM or DER", "base64": "base64", "base58": "base58"}
+
+
+def _way(scheme: Scheme) -> tuple[str, str]:
+    """Return what makes the signature, and what of the secret stays in memory."""
+    if scheme.is_static:
+        return "each request carries it", "The secret itself: each request carries it."
+    if scheme.kind is not Kind.HMAC:
+        made = f"the secret is the private key, as {_KEY_TEXTS[scheme.key_text]}"
+        return made, "The private key, which makes each signature."
+    if scheme.keeps_secret:
+        made = "no HMAC: a hash of the text with the secret behind it"
+        return made, "The secret itself: it is hashed last, so that no state can be prepared."
+    made = f"an HMAC, keyed by the secret as {scheme.secret}"
+    return made, "The state of the HMAC, which signs for this key alone; not the secret."
 
 
 def _changes(name: str, environment: Environment) -> Iterator[str]:
@@ -260,9 +288,10 @@ class Example:
 
 def _examples(venue: Venue) -> Iterator[Example]:
     """Yield a read and an order, with stand-ins for what is the key's own."""
-    key = KeyMaterial("API_KEY", bytearray(_SECRET), "PASSPHRASE", "UID")
-    sealer = sealer_of(venue, key, venue.base_url or "https://api.example.com")
-    nonce, path = _NONCES[sealer.scheme.nonce], f"{venue.prefix}/path"
+    key = KeyTexts("API_KEY", "PASSPHRASE", "UID", secret="SECRET" if venue.signing.is_static else "")
+    stand_in = Signer(venue.signing.kind, lambda text: sha256(text).digest(), b"")
+    sealer = venue.sealer(key, stand_in, venue.base_url or "https://api.example.com")
+    nonce, named = _NONCES[sealer.scheme.nonce], sealer.scheme.by_route
 
     def signed(method: str, raw: str, body: bytes) -> Example:
         asked = _NOW_MS, nonce, method, parse_target(raw, venue.prefix), body
@@ -281,10 +310,11 @@ def _examples(venue: Venue) -> Iterator[Example]:
             body=plain(sent.decode("ascii")),
         )
 
-    for method, raw, bodies in (("GET", f"{path}?{_QUERY}", (b"",)), ("POST", path, (_JSON, _FORM))):
+    for method, query, bodies in (("GET", f"?{_QUERY}", (b"",)), ("POST", "", (_JSON, _FORM))):
+        path = next((path for by, path in named if by == method), "/path")
         for body in bodies:
             try:
-                example = signed(method, raw, body)
+                example = signed(method, f"{venue.prefix}{path}{query}", body)
             except UnsignableError:
                 continue
             if method != "GET" or not example.body:

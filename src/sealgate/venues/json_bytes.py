@@ -5,13 +5,14 @@ What is the bot's keeps its bytes: members are found by the ranges in which they
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from sealgate.venues.unsignable import UnsignableError
 
 _NO_OBJECT = "the body must be a JSON object in UTF-8, as this venue signs its members"
+_NO_LIST = "the body must be a JSON list in UTF-8, as this venue signs its members one by one"
 _NOT_FLAT = "the body must be a flat JSON object, as this venue signs its members one by one"
 _BLANK = b" \t\n\r"
 _DEEPEST = 3  # objects within lists
@@ -136,6 +137,34 @@ def member_at(text: bytes, steps: Sequence[str]) -> bytes:
         return (json.loads(value) if value.startswith('"') else value).encode("utf-8")
     except (ValueError, RecursionError):
         raise UnsignableError(_NO_OBJECT) from None
+
+
+def items_of(text: bytes) -> list[bytes]:
+    """Return the members of a JSON list with their bytes; what is no list is the only one, and nothing none.
+
+    Raises UnsignableError where the list is none in UTF-8.
+    """
+    if not text.lstrip(_BLANK).startswith(b"["):
+        return [text] if text else []
+    try:
+        return [item.encode("utf-8") for item in _items(text.decode("utf-8"))]
+    except (ValueError, RecursionError):
+        raise UnsignableError(_NO_LIST) from None
+
+
+def _items(text: str) -> Iterator[str]:
+    """Yield the members of a list. Raises ValueError where there is none, or something behind it."""
+    at = start = _skip(text, _skip(text, 0) + 1)
+    while text[at : at + 1] != "]":
+        if at > start:
+            if text[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _skip(text, at + 1)
+        _, end = _DECODER.raw_decode(text, at)
+        yield text[at:end]
+        at = _skip(text, end)
+    if _skip(text, at + 1) < len(text):
+        raise ValueError("more than a list")
 
 
 class _Number(str):

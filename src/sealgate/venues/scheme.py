@@ -32,7 +32,7 @@ from sealgate.venues.templates import Ref, Template, TemplateError, names_in, pa
 SLOTS = ("timestamp", "nonce", "path", "query", "target", "body", "expires", "by_route")
 KEY_NAMES = ("api_key", "passphrase", "uid", "recv_window", "secret", "host")
 NAMES = (*SLOTS, "method", "url", *KEY_NAMES)
-SIGNATURE = "signature"
+SIGNATURE, ITEM = "signature", "item"
 ANY, EMPTY, FORM, JSON, BODY = "*", "empty", "form", "json", "body"
 _CASES = (*METHODS, EMPTY, FORM, JSON, BODY, ANY)
 
@@ -42,7 +42,7 @@ _STAMPED = ("timestamp", "expires_s", "nonce", "nonce_order", "recv_window_per_k
 _TABLES = ("by_route", "drops", "headers", "json", "json_empty", "parts", "sorts_query", "strips")
 _OF_A_KIND = (*_CHOICES, *_TEXTS, *_STAMPED, *_TABLES)
 SIGNING_KEYS = (*_OF_A_KIND, "kinds")
-_PART_KEYS = ("of", "finds", "then", "at", "json")
+_PART_KEYS = ("of", "each", "finds", "then", "at", "json")
 
 # What a header may end a filtered text with: a bot's bytes must not begin a line of their own there.
 _SAFE_IN_HEADERS = frozenset({"base64", "base64url", "base58", "pct", "sha512", "sha256", "md5"})
@@ -59,16 +59,17 @@ Choice = Mapping[str, Template]  # by method, kind of body, "body" (any), or "*"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A text with a name of its own, made in one of five ways.
+    """A text with a name of its own, made in one of six ways.
 
-    `text` alone; what the group of `finds` finds in it; `then` if it is not empty; what stands `at` a place
-    of it, which is JSON; or `json`, without `text`.
+    `text` alone; what the group of `finds` finds in it; `then` if it is not empty, or if `is_each` for each
+    member of the list that it is; what stands `at` a place of it, which is JSON; or `json`, without `text`.
     """
 
     name: str
     text: Choice
     finds: "re.Pattern[bytes] | None" = None
     then: Choice | None = None
+    is_each: bool = False
     at: tuple[str, ...] = ()
     json: JsonObject | None = None
 
@@ -122,6 +123,14 @@ class Scheme:
     def nonces_rise(self) -> bool:
         """Whether a request is refused that arrives behind another with a higher nonce."""
         return self.nonce in PER_S and self.nonce_order == "rising"
+
+    @property
+    def signature(self) -> str:
+        """How the signature is made and written, in a few words."""
+        if self.is_static:
+            return "none: the secret itself is sent"
+        of_kind = {Kind.HMAC: (self.digest,), Kind.RSA: (self.digest, self.padding)}
+        return " ".join((*of_kind.get(self.kind, ()), self.encoding.replace("|", " ")))
 
     @property
     def is_dated(self) -> bool:
@@ -277,7 +286,7 @@ def _safe_parts(parts: tuple[Part, ...]) -> set[str]:
     for _ in parts:  # one may be made of others that stand behind it
         for part in parts:
             refs = [piece for text in part.texts() for piece in text if isinstance(piece, Ref)]
-            is_plain = part.json is None and part.finds is None and not part.at and part.then is None
+            is_plain = part.json is None and not part.at and part.then is None
             if is_plain and all(_is_safe(ref, free - safe) for ref in refs):
                 safe.add(part.name)
     return safe
@@ -315,7 +324,7 @@ def _by_route(table: Table) -> dict[tuple[str, str], bytes]:
 
 def _part(table: Table, name: str, names: tuple[str, ...]) -> Part:
     written = table.data[name]
-    if not (isinstance(written, dict) and {"of", "json"} & written.keys()):
+    if not (isinstance(written, dict) and {"of", "each", "json"} & written.keys()):
         return Part(name, _choice(table, name, names))
     inner = table.table(name, _PART_KEYS)
 
@@ -326,6 +335,11 @@ def _part(table: Table, name: str, names: tuple[str, ...]) -> Part:
         if len(written) > 1:
             raise table.error(name, f"{name}: json stands alone")
         return Part(name, {}, json=read_object(inner.table("json"), parse))
+    if "each" in written:
+        if set(written) != {"each", "then"}:
+            raise table.error(name, f"{name}: each goes with then")
+        then = _choice(inner, "then", (*names, ITEM))
+        return Part(name, _choice(inner, "each", names), then=then, is_each=True)
     if len(written) != 2:  # noqa: PLR2004 - `of`, and what is made of it
         raise table.error(name, f"{name} has one of finds, then and at beside of")
     text = _choice(inner, "of", names)

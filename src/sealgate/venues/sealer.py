@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sealgate.http.target import Target
 from sealgate.venues.encodings import ENCODERS, STAMPS
 from sealgate.venues.filters import FILTERS, sort_parameters
-from sealgate.venues.json_bytes import cut_members, member_at
+from sealgate.venues.json_bytes import cut_members, items_of, member_at
 from sealgate.venues.json_texts import bind_json, templates_in
 from sealgate.venues.key_kinds import Signer
 from sealgate.venues.own_parameters import (
@@ -25,6 +25,7 @@ from sealgate.venues.scheme import (
     BODY,
     EMPTY,
     FORM,
+    ITEM,
     JSON,
     KEY_NAMES,
     SIGNATURE,
@@ -247,19 +248,22 @@ class Sealer:
         form = _appending(picked(scheme.form), BODY)
         has_form = bool(form or picked(scheme.form_end))
         query = _appending(picked(scheme.query), "query")
-        # 2. Parts that are made of the signature are made after it.
+        # 2. Parts that are made of the signature are made after it. While a part is made of the members of a
+        #    list, each of those stands where the part itself will.
         after = _after_signature(scheme.parts, picked)
         early, late = [], []
         for part in scheme.parts:
             if part.name not in after:
+                slots[ITEM] = len(slots)
                 early.append(_of_part(part, made, bound))
-                slots[part.name] = len(slots)
+                slots[part.name] = slots.pop(ITEM)
         message = made(scheme.message)
         slots[SIGNATURE] = len(slots)
         for part in scheme.parts:
             if part.name in after:
+                slots[ITEM] = len(slots)
                 late.append(_of_part(part, made, bound))
-                slots[part.name] = len(slots)
+                slots[part.name] = slots.pop(ITEM)
         lines = _lines(scheme.headers)
         is_late = bool(written & {SIGNATURE, *after})
         put = None if members is None else bind_json(members, bound)
@@ -354,6 +358,8 @@ def _of_part(
         return lambda values: member_at(text, at) if (text := whole(values)) else b""
     if part.then is not None:
         then = made(part.then) or _nothing
+        if part.is_each:
+            return lambda values: b"".join([then([*values, item]) for item in items_of(whole(values))])
         return lambda values: then(values) if whole(values) else b""
     return whole
 
