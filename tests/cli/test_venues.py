@@ -73,6 +73,33 @@ def test_an_exchange_that_is_not_served_is_explained() -> None:
     assert json.loads(result.stdout)["is_served"] is False
 
 
+def test_the_kinds_of_keys_are_shown() -> None:
+    text = " ".join(run("show", "binance", "--summary").stdout.split())
+    assert "signature hmac: sha256 hex; an HMAC, keyed by the secret as utf8 ed25519: base64 pct;" in text
+    assert "rsa: sha256 pkcs1v15 base64 pct; the secret is the private key, as PEM or DER" in text
+    assert "The state of the HMAC, which signs for this key alone; not the secret. The private key" in text
+    assert list(shown("binance")["kinds"]) == ["hmac", "ed25519", "rsa"]
+    assert shown("backpack")["kinds"] == {"ed25519": {"signature": "base64", "advice": ""}}
+    lines = run("list").stdout.splitlines()
+    assert "ed25519" in lines[[line.split()[:1] for line in lines].index(["binance"]) + 1]
+
+
+def test_what_a_file_advises_about_a_kind_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\nlike = "bybit"\n["signing+"."kinds+"."hmac+"]\nadvice = "make an rsa key"\n'
+    )
+    assert "advice      hmac: make an rsa key\n" in run("show", str(file), "--summary").stdout
+
+
+def test_a_call_by_whose_name_the_text_is_made_is_the_example() -> None:
+    read, order = shown("backpack")["examples"]
+    assert read["signed"].startswith("instruction=accountQuery&limit=5&symbol=BTC&timestamp=")
+    [order] = shown("pacifica")["examples"]
+    assert order["signed"].endswith('"type":"update_leverage"}')
+    assert '"account":"UID","agent_wallet":"API_KEY","signature":"SIGNATURE"' in order["body"]
+
+
 def test_limits_are_shown_by_pool() -> None:
     text = run("show", "binance", "--summary").stdout
     assert "limits      weight, of each address: 6000/60s\n" in text

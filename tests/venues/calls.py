@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 # What a bot may ask with: names in no order that a venue could prefer, values that need escapes.
@@ -128,6 +128,17 @@ zebpay-swap=zebpay        private.swap GET v1/wallet/balance v1/trade/order POST
 cryptocom                 v1.private POST private/user-balance private/create-order private/cancel-order
                           v1.private POST private/get-order-detail private/create-order-list
 independentreserve        private POST GetAccounts GetOpenOrders PlaceLimitOrder CancelOrder
+revolutx                  private GET 1.0/balances 1.0/orders/active POST 1.0/orders PUT 1.0/orders/7
+                          private DELETE 1.0/orders 1.0/orders/7
+woofipro                  v1.private GET client/holding orders POST order client/margin_mode PUT order
+                          v1.private DELETE order orders
+modetrade                 v1.private GET client/holding orders POST order client/margin_mode PUT order
+                          v1.private DELETE order orders
+backpack                  private GET api/v1/capital api/v1/order wapi/v1/history/fills
+                          private POST api/v1/order api/v1/orders api/v1/borrowLend PATCH api/v1/account
+                          private DELETE api/v1/order api/v1/orders
+pacifica                  private POST orders/create orders/create_market orders/stop/create orders/cancel
+                          private POST orders/cancel_all orders/edit positions/tpsl account/leverage
 
 bitmex                    =private GET order POST order PUT order DELETE order order/all
 bitmart                   =private GET spot/v1/wallet POST spot/v2/submit_order
@@ -147,6 +158,21 @@ exmo                      =private POST user_info order_create
 _FURTHER_KINDS = """
 coinbase:es256     old-pem
 coinbase:ed25519   pair64
+binance:ed25519           pem
+binance:rsa               pem
+binanceusdm:ed25519       pem
+binanceusdm:rsa           old-pem
+binancecoinm:ed25519      pem
+binancecoinm:rsa          pem
+binance-papi:ed25519      pem
+binance-papi:rsa          old-pem
+binance-options:ed25519   pem
+binance-options:rsa       pem
+binanceus:ed25519         pem
+binanceus:rsa             old-pem
+bybit:rsa                 pem
+bybiteu:rsa               old-pem
+bybitid:rsa               pem
 """
 
 
@@ -165,6 +191,8 @@ class Calls:
     real_options: Mapping[str, Any] | None = None  # for the real key alone
     api_key: str = "KEY4f0e"
     last: tuple[str, ...] = ()  # parameters that ccxt puts before others; the exchange takes any order
+    lists: frozenset[str] = frozenset()  # calls whose parameters are a list of objects
+    operations: Mapping[str, str] = field(default_factory=dict)  # by path, where ccxt signs before sign()
 
 
 _OTHERWISE: dict[str, dict[str, Any]] = {
@@ -185,6 +213,30 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "coinbaseinternational": {"options": {"route": "deribit"}},
     "coinbase:es256": {"api_key": "organizations/7e3c5b1e-0000/apiKeys/5d0c2a44-0000"},
     "coinbase:ed25519": {"api_key": "d2efa49a-369c-43d7-a60e-ae26e28853c2"},
+    "revolutx": {"kind": "ed25519", "secret": "pem"},
+    "woofipro": {"kind": "ed25519", "secret": "seed58"},
+    "modetrade": {"kind": "ed25519", "secret": "orderly", "api_key": "ed25519:KEY4f0e"},
+    "backpack": {
+        "kind": "ed25519",
+        "secret": "seed64",
+        "values": tuple(value for value in ESCAPED if value != "[1]"),  # as at coinbase
+        "lists": frozenset({"POST api/v1/orders"}),
+    },
+    "pacifica": {
+        "kind": "ed25519",
+        "secret": "pair58",
+        "values": PLAIN,
+        "operations": {
+            "account/leverage": "update_leverage",
+            "orders/cancel": "cancel_order",
+            "orders/cancel_all": "cancel_all_orders",
+            "orders/create": "create_order",
+            "orders/create_market": "create_market_order",
+            "orders/edit": "edit_order",
+            "orders/stop/create": "create_stop_order",
+            "positions/tpsl": "set_position_tpsl",
+        },
+    },
     "xt": {"options": {"recvWindow": "5000"}},
     "indodax": {"last": ("timestamp", "recvWindow")},
     "mercado": {"last": ("tapi_nonce",)},

@@ -101,6 +101,7 @@ FORMS: dict[str, Callable[[PrivateKey], str]] = {
     "pair64": lambda key: base64.b64encode(_pair(key)).decode(),
     "seed58": lambda key: base58(_seed(key)),
     "pair58": lambda key: base58(_pair(key)),
+    "orderly": lambda key: f"ed25519:{base58(_seed(key))}",
 }
 
 # How a signature is written in a request, and read back.

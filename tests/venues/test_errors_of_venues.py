@@ -12,7 +12,7 @@ from venues.through import HERE, named, printed_by, table_of
 
 NAMED = (
     *("binance", "bybit", "okx", "kucoin", "bitget", "gate", "kraken", "coinbase", "mexc", "htx", "deribit"),
-    *("bitfinex", "bitmex", "upbit", "bithumb", "bithumb-v1", "bigone"),
+    *("bitfinex", "bitmex", "upbit", "bithumb", "bithumb-v1", "bigone", "backpack", "woofipro"),
 )
 
 
@@ -255,6 +255,27 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
         (503, {"error": {"message": "The system is currently overloaded."}}, Means.REFUSED),
         (503, {"error": {"message": "Service unavailable"}}, Means.UNKNOWN),
     ],
+    "backpack": [
+        (200, {"id": "1", "status": "New"}, Means.DONE),
+        *coded("code", "429 TOO_MANY_REQUESTS limited", "400 INVALID_SIGNATURE signature"),
+        *coded("code", "401 UNAUTHORIZED key", "403 FORBIDDEN permission", "400 TIMEOUT unknown"),
+        *coded("code", "400 SERVER_ERROR unknown", "400 INSUFFICIENT_MARGIN refused", "503 X unknown"),
+        *coded("code", "400 TRADING_PAUSED refused", "400 MAINTENANCE unknown"),
+        (429, "", Means.LIMITED),
+        (400, {"code": "INVALID_CLIENT_REQUEST", "message": "Request has expired"}, Means.TIMESTAMP),
+        (400, {"code": "INVALID_CLIENT_REQUEST", "message": "Invalid market symbol"}, Means.REFUSED),
+        (200, [{"id": "1"}, {"code": "INVALID_ORDER"}], Means.DONE),
+        (200, [{"id": "1"}, {"code": "TIMEOUT"}], Means.UNKNOWN),
+    ],
+    "woofipro": [
+        (200, {"success": True, "data": {}}, Means.DONE),
+        *numbered("code", "429 -1003 limited", "401 -1001 signature", "401 -1002 key", "400 2 timestamp"),
+        *numbered("code", "400 -1011 unknown", "400 -1012 refused", "400 -1101 refused", "500 -1000 unknown"),
+        *numbered("code", "200 -1103 refused"),
+        (400, {"success": False, "code": -1001, "message": "Timestamp expired"}, Means.TIMESTAMP),
+        (200, {"success": False, "code": -7777}, Means.UNKNOWN),
+        (200, {"anything": "else"}, Means.UNKNOWN),
+    ],
 }
 
 
@@ -300,6 +321,8 @@ _BODIES: dict[str, Callable[[str], object]] = {
     "mexc-contract": lambda code: {"success": False, "code": code},
     "htx": lambda code: {"status": "error", "err-code": code},
     "deribit": lambda code: {"error": {"code": code}},
+    "backpack": lambda code: {"code": code},
+    "woofipro": lambda code: {"success": False, "code": code},
 }
 _UNSURE = re.compile(
     r"time[- ]?out|timed out|system (is )?(error|busy|abnormality)|server is busy|internal exception"
@@ -307,8 +330,8 @@ _UNSURE = re.compile(
     r"|request failed, please|for processing!",
     re.IGNORECASE,
 )
-# What waited in line for too long was not executed; the other is a message, whose code is -1000.
-_SURE = {("binance", "-5041"), ("binance", "System abnormality")}
+# What waited in line for too long was not executed; one is a message, whose code is -1000; one was rejected.
+_SURE = {("binance", "-5041"), ("binance", "System abnormality"), ("woofipro", "-1012")}
 
 
 def test_an_order_is_in_doubt_after_what_ccxt_calls_a_timeout_or_an_error_of_the_exchange() -> None:
@@ -473,7 +496,8 @@ def test_a_venue_with_rules_says_how_it_counts_and_what_a_check_may_read(name: s
     assert one.clock_path or name in _CLOCKLESS
     assert set(_CASES) == set(NAMED)
     by_address = {"binance", "bitfinex", "bithumb", "bithumb-v1", "bigone"}
-    scope = Scope.KEY if name == "kraken" else Scope.ADDRESS if name in by_address else Scope.ACCOUNT
+    by_key = {"kraken", "woofipro"}
+    scope = Scope.KEY if name in by_key else Scope.ADDRESS if name in by_address else Scope.ACCOUNT
     assert one.limits.scope is scope
 
 

@@ -17,6 +17,8 @@ from rig.upstream import Act, Received, Script, running_upstream, say
 from rig.wire import reply
 from sealgate.config.venues import built_in_venue, venue_names
 from sealgate.machine.system import System
+from sealgate.venues.key_kinds import Kind
+from venues.private_keys import FORMS, key_of
 from venues.test_requests_at_venues import get
 
 NOW = "NOW_MS"
@@ -68,6 +70,12 @@ HOSTS = {
     "coinbaseinternational": Host(
         "/api/v2/public/get_time", {"result": NOW}, "/api/v2/private/get_subaccounts", {"result": []}
     ),
+    "modetrade": Host(
+        "/v1/public/system_info",
+        {"success": True, "timestamp": NOW},
+        "/v1/client/holding",
+        {"success": True, "data": {"holding": []}},
+    ),
     "weex-contract": Host("/capi/v3/market/time", {"serverTime": NOW}, "/capi/v3/account/balance", []),
     "zebpay-swap": Host("/api/v1/system/time", {"data": {"timestamp": NOW}}, "/api/v1/wallet/balance"),
 }
@@ -116,6 +124,10 @@ async def test_check_finds_nothing_wrong_with_a_host_that_is_as_documented(tmp_p
                 f"file:{setup.write('phrase', 'phrase-of-the-key')}" if setting == "passphrase" else "memo"
             )
             setup.has(**{f"KEYS__MAIN__{setting.upper()}": value})
+        if venue.signing.kind is Kind.ED25519:
+            setup.has(
+                KEYS__MAIN__SECRET=f"file:{setup.write('main.pem', FORMS['pem'](key_of('ed25519', 'real')))}"
+            )
         setup.answers(answering(host))
         result = await setup.check()
     assert result.exit_code == 0, result.stdout

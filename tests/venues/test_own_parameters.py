@@ -1,6 +1,7 @@
 """No server reads a value of the bot's under a name of the gateway's: in query, form, JSON or multipart."""
 
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from random import Random  # noqa: TID251 - seeded
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from rig.parameter_readings import Pairs, bodies, queries
 from sealgate.config.venues import built_in_venue, venue_names
 from sealgate.http.target import Target, parse_target
-from sealgate.keys.signer import KeyMaterial, sealer_of
+from sealgate.venues.key_kinds import Signer
 from sealgate.venues.own_parameters import BodyType, body_type
-from sealgate.venues.sealer import Sealer
+from sealgate.venues.sealer import KeyTexts, Sealer
 from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
@@ -26,9 +27,14 @@ TAKE_FORMS = [venue for venue in HAVE_OWN if venue.signing.json is None]
 
 
 def sealer(venue: Venue) -> Sealer:
-    return sealer_of(
-        venue, KeyMaterial("ak", bytearray(b"c2VjcmV0"), "pass", "memo"), "https://api.example.com"
-    )
+    stand_in = Signer(venue.signing.kind, lambda text: sha256(text).digest(), b"")
+    return venue.sealer(KeyTexts("ak", "pass", "memo"), stand_in, "https://api.example.com")
+
+
+def path_of(venue: Venue, method: str) -> str:
+    """Return a path that the venue signs."""
+    named = (path for by, path in venue.signing.by_route if by == method)
+    return next((f"{venue.prefix}{path}" for path in named), "/a")
 
 
 def evil_names(venue: Venue, pairs: Pairs) -> set[str]:
@@ -49,7 +55,8 @@ def signed(venue: Venue, method: str, target: Target, body: bytes, declared: Bod
 def seen(venue: Venue, method: str, query: str, body: bytes, content_type: str | None) -> set[str]:
     """Sign a request, and return under which of the gateway's names a server may read the bot's values."""
     declared = body_type(content_type.encode() if content_type else None, None)
-    target = parse_target(f"/a?{query}" if query else "/a", "")
+    path = path_of(venue, method)
+    target = parse_target(f"{path}?{query}" if query else path, "")
     try:
         raw, sent = signed(venue, method, target, body, declared)
     except UnsignableError:

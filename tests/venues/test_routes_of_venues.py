@@ -84,8 +84,8 @@ def is_elsewhere(name: str, call: Call) -> bool:
     return call.path.startswith(others.get(family(name), ("\0",)))
 
 
-# Their reads are POSTs with a body, which a read of the gateway's own does not have.
-_WITHOUT_A_READ = {"cex", "cryptocom", "indodax", "mercado"}
+# Their reads are POSTs with a body, which a read of the gateway's own does not have; Pacifica signs none.
+_WITHOUT_A_READ = {"cex", "cryptocom", "indodax", "mercado", "pacifica"}
 
 
 def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str, list[Call]]) -> None:
@@ -196,8 +196,8 @@ def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Ca
     assert [(name, call) for name, call in cancels if stops(name, call.method, call.path)] == []
 
 
-# By GET those of Deribit cancel; the batch of Kraken Futures can hold orders, too; two have one path for all.
-_LOOKED_UP, _BATCH = "GET", Call("POST", "/derivatives/api/v3/batchorder", is_signed=True)
+# By GET those of Deribit cancel; two batches can hold orders, too; two venues have one path for all.
+_LOOKED_UP, _BATCHES = "GET", ("/derivatives/api/v3/batchorder", "/api/v1/orders/batch")
 _FOR_ALL = {("indodax", "/tapi"), ("mercado", "/tapi/v3")}
 _OF_ANOTHER = {**OF_ANOTHER_FILE, "mexc": ("/api/v1/private/", "/open/")}
 
@@ -208,7 +208,7 @@ def test_what_ccxt_cancels_with_passes_a_halt_at_every_venue(unified: dict[str, 
         for name, calls in unified.items()
         for call in calls
         if (call.method != _LOOKED_UP or family(name) == "deribit")
-        and call != _BATCH
+        and call.path not in _BATCHES
         and (name, call.path) not in _FOR_ALL
         and not call.path.startswith(_OF_ANOTHER.get(name, ("\0",)))
     ]
@@ -222,7 +222,7 @@ def test_nothing_else_that_ccxt_knows_passes_a_halt(
 ) -> None:
     def is_cancel(name: str, call: Call) -> bool:
         is_named = _CANCEL.search(call.path) and not _NO_CANCEL.search(call.path)
-        is_order = call.method == "DELETE" and re.search(r"order", call.path, re.IGNORECASE)
+        is_order = call.method == "DELETE" and re.search(r"order|/strateg", call.path, re.IGNORECASE)
         return bool(is_named or is_order) or call._replace(is_signed=True) in unified[name]
 
     assert [

@@ -52,6 +52,7 @@ _OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "bitvavo": ({"operatorId": 1},),
     "cex": ({"createOrder": {"accountId": "main"}},),
     "deepcoin": ({"transfer": {"userId": "9"}},),
+    "pacifica": ({"builderFee": False},),  # else its first order approves a fee for ccxt, which needs `keys`
     **{name: ({"uta": False}, {"uta": True}) for name in ("kucoin", "kucoinfutures")},
 }
 
