@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rig.backends import the_exchange
+from rig.private_keys import new_key, private
 from rig.station import make_config
 from rig.tls import Authority
 from sealgate.config import Config
@@ -27,6 +26,7 @@ from sealgate.keys.parts import (
 )
 from sealgate.keys.signing_choices import Encoding, SecretIs, SignedTarget
 from sealgate.keys.sources import SecretError, read_secret
+from sealgate.venues.key_kinds import Kind
 
 URL = "https://api.example.com"
 HEX = "00ff" * 8
@@ -74,15 +74,12 @@ def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(rea
     assert is_wiped(read)
 
 
-def pem_of(passphrase: bytes) -> str:
-    lock = serialization.BestAvailableEncryption(passphrase)
-    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    return Ed25519PrivateKey.generate().private_bytes(pem, pkcs8, lock).decode()
-
-
 def test_a_private_keys_passphrase_opens_it_and_is_wiped(read: list[bytearray]) -> None:
     """What is opened is told to be of a kind that the exchange does not take."""
-    environ = {"PEM": pem_of(b"open sesame"), "PHRASE": "open sesame"}
+    environ = {
+        "PEM": private(new_key(Kind.ED25519), passphrase=b"open sesame").decode(),
+        "PHRASE": "open sesame",
+    }
     keys = {"main": KEY | {"secret": "env:PEM", "secret_passphrase": "env:PHRASE"}}
     with pytest.raises(
         SecretError, match=r"^env:PEM: .* is an Ed25519 private key, and .* takes HMAC secrets"
@@ -129,6 +126,16 @@ def test_a_key_for_each_scheme_that_the_secret_allows(
     assert len(keys) == len(kinds) * len(Encoding) * len(SignedTarget)
     for (way, _), key in keys.items():
         assert (key.sealer.scheme.encoding, key.sealer.scheme.secret) == (way.encoding, way.secret_is)
+    assert is_wiped(read)
+
+
+def test_a_private_key_allows_no_way_to_key_an_hmac(read: list[bytearray]) -> None:
+    config = make_config(URL, keys={"main": KEY | {"secret": "env:PEM"}})
+    environ = {"PEM": private(new_key(Kind.ED25519)).decode()}
+    with pytest.raises(
+        SecretError, match=r"^env:PEM: .* is an Ed25519 private key, and .* takes HMAC secrets"
+    ):
+        build_candidates(config, the_exchange(config), "main", environ)
     assert is_wiped(read)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
-from sealgate.keys.wrong_secrets import Shape, not_a_secret, not_a_token, shape_of, wrong_kind
+from sealgate.keys.wrong_secrets import Shape, in_words, not_a_secret, not_a_token, shape_of, wrong_kind
 from sealgate.venues.key_kinds import Kind
 
 API_KEYS = {"main": "ak-public-1", "spot": "ak-public-2", "alone": ""}
@@ -39,7 +39,8 @@ def test_a_key_of_a_kind_that_the_exchange_does_not_take(
 ) -> None:
     cause, fix = wrong_kind(kind, takes, "Kraken")
     assert cause == f"is {told}"
-    assert fix == "make a key of that kind at Kraken, and store its secret"
+    assert fix == "make such a key there, and store its secret"
+    assert told.startswith(in_words(kind))
 
 
 @pytest.mark.parametrize("text", [b"Bearer abc", b"bearer  abc\n", b"Authorization: Bearer abc"])

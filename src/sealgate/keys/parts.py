@@ -173,9 +173,9 @@ def build_candidates(
 ) -> dict[tuple[Way, SignedTarget], SigningKey]:
     """Return a key for each way to sign that its secret allows, all else being as configured.
 
-    Raises SecretError where the secret cannot be had.
+    Raises SecretError where the secret cannot be had, or allows none.
     """
-    key = exchange.keys[alias]
+    key, refusal = exchange.keys[alias], None
     secret = read_secret(key.secret, environ, config.cmd_env)
     keys: dict[tuple[Way, SignedTarget], SigningKey] = {}
     try:
@@ -186,10 +186,14 @@ def build_candidates(
                     secret=secret_is,
                     signs_query=target is SignedTarget.PATH_AND_QUERY,
                 )
-                with contextlib.suppress(SecretError):  # the secret cannot be this
+                try:
                     keys[Way(encoding, secret_is), target] = _key(exchange, venue, material, alias)
+                except SecretError as error:  # the secret cannot be this
+                    refusal = error
     finally:
         wipe(secret)
+    if refusal is not None and not keys:
+        raise refusal
     return keys
 
 

@@ -49,7 +49,7 @@ def in_words(kind: Kind) -> str:
 def wrong_kind(kind: Kind, takes: Collection[Kind], title: str) -> tuple[str, str]:
     """Return cause and fix for a stored key of a kind that an exchange does not take."""
     taken = " or ".join(_KINDS[one][1] for one in Kind if one in takes)
-    fix = f"make a key of that kind at {title}, and store its secret"
+    fix = "make such a key there, and store its secret"
     return f"is {_KINDS[kind][0]}, and {title} takes {taken}", fix
 
 
