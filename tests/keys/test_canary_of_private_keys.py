@@ -118,6 +118,7 @@ async def test_nothing_that_leaves_a_gateway_has_its_private_key_and_its_memory_
     for one in (key, successor):
         assert found_in(core, text_forms(one)) == Counter(), "in memory"
     assert found_in(core, raw_forms(successor)), "it does not sign with it"
+    assert PASSPHRASE not in core
     left = contents(tmp_path)
     assert "journal.db" in left
     said = {"replies and pages": gateway.said, "output": gateway.program.output.encode()}

@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sealgate.keys.private_keys import PrivateKey, PrivateKeyError, read_private_key
 from sealgate.venues.key_kinds import Kind
@@ -463,3 +465,46 @@ def test_an_unknown_cipher_of_the_older_form_is_named() -> None:
     assert mistake(pem.replace(b"AES-256-CBC", b"RC2-CBC"), passphrase=PASSPHRASE) == UNKNOWN
     *lines, last, end = pem.splitlines()
     assert mistake(b"\n".join([*lines, last[:-8], end]), passphrase=PASSPHRASE) == CUT
+
+
+@cache
+def stored() -> list[bytes]:
+    """Return keys in each form, to be damaged."""
+    pems = [written(kind, PEM, form, lock) for kind, form in FORMS for lock in (OPEN, LOCKED)]
+    ders = [written(kind, DER, form) for kind, form in FORMS] + [written("es256", DER, PKCS8, LOCKED)]
+    jsons = [json.dumps({"name": "x", "privateKey": pem.decode()}).encode() for pem in pems]
+    seeds = [
+        base64.b64encode(SEED + PUBLIC),
+        b"ed25519:" + base58(SEED),
+        DES3_BY_SHA1.encode(),
+        PBES1.encode(),
+    ]
+    return [*pems, *ders, *jsons, *map(base64.b64encode, ders), *seeds]
+
+
+PIECES = [b"", b"\\", b"\n", b'"', b"0", b"\x02", b"=", b"-----BEGIN ", b"\\u00", b"\xff", b"1"]
+edits = st.lists(
+    st.tuples(st.integers(0, 3000), st.integers(0, 40), st.sampled_from(PIECES)), min_size=1, max_size=4
+)
+
+
+@given(
+    st.integers(0, 99),
+    edits,
+    st.sampled_from(["pem", "base64", "base58"]),
+    st.sampled_from([b"", PASSPHRASE]),
+)
+def test_whatever_is_damaged_is_read_or_refused_with_cause_and_fix(
+    which: int, changes: list[tuple[int, int, bytes]], key_text: str, passphrase: bytes
+) -> None:
+    secret = (secrets := stored())[which % len(secrets)]
+    for at, length, piece in changes:
+        start = at % (len(secret) + 1)
+        secret = secret[:start] + piece + secret[start + length :]
+    key, told = None, "; "
+    try:
+        key = read(secret, key_text, "ed25519:", passphrase)
+    except PrivateKeyError as error:
+        told = str(error)
+    assert told.count("; ") == 1
+    assert key is None or key.signer("pkcs1v15", "sha256").sign(b"x")
