@@ -47,7 +47,9 @@ TWO_KEYS = {
 
 def sign(*arguments: str, **environ: str) -> Result:
     result = CliRunner().invoke(main, ["sign", *arguments], env=ENVIRON | environ)
-    assert environ.get("EXCHANGE_SECRET", SECRET) not in result.output
+    secret = environ.get("EXCHANGE_SECRET", SECRET)
+    assert secret not in result.output
+    assert b64encode(f"ak-public-1:{secret}".encode()).decode() not in result.output
     return result
 
 
@@ -213,6 +215,17 @@ def test_a_secret_that_is_sent_itself_is_not_shown(tmp_path: Path) -> None:
         '[signing.headers]\nX-SIGN = "{signature}"\n'
     )
     assert "signed, 8 bytes:      b'(hidden)'" in sign("GET", "/x", SEALGATE_VENUE=str(file)).stdout
+
+
+@pytest.mark.parametrize(
+    ("venue", "header"),
+    [("alpaca", "APCA-API-SECRET-KEY"), ("luno", "Authorization"), ("mudrex", "X-Authentication")],
+)
+def test_a_secret_that_requests_of_a_venue_carry_is_not_shown(venue: str, header: str) -> None:
+    result = sign("GET", "/v2/account", SEALGATE_VENUE=venue)
+    assert f"{header}: (hidden)" in result.stdout.splitlines()
+    assert result.stderr == "sealgate: nothing was sent\n"
+    assert sign("GET", "/v2/account", "--curl", SEALGATE_VENUE=venue).exit_code == 2
 
 
 def test_a_body_that_the_venue_cannot_sign_is_refused_in_one_line(tmp_path: Path) -> None:

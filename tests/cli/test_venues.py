@@ -122,6 +122,17 @@ def test_a_summary_fits_the_terminal_and_names_what_a_key_needs() -> None:
         assert any("the text that is signed" in line for line in lines), name
 
 
+def test_that_the_secret_itself_is_sent_is_said() -> None:
+    text = " ".join(run("show", "luno", "--summary").stdout.split())
+    assert "none: the secret itself is sent; each request carries it, in Authorization in memory" in text
+    alpaca, mudrex = shown("alpaca"), shown("mudrex")
+    assert (alpaca["signature"], mudrex["key_needs"]) == ("none: the secret itself is sent", ["secret"])
+    assert alpaca["examples"][0]["headers"] == [
+        "APCA-API-KEY-ID: API_KEY",
+        "APCA-API-SECRET-KEY: SECRET",
+    ]
+
+
 def test_what_is_shown_can_be_saved_and_used_as_a_file(tmp_path: Path) -> None:
     for file in FILES:
         text = run("show", file.stem).stdout

@@ -139,6 +139,27 @@ backpack                  private GET api/v1/capital api/v1/order wapi/v1/histor
                           private DELETE api/v1/order api/v1/orders
 pacifica                  private POST orders/create orders/create_market orders/stop/create orders/cancel
                           private POST orders/cancel_all orders/edit positions/tpsl account/leverage
+alpaca                    trader.private GET v2/account v2/orders POST v2/orders PATCH v2/orders/7
+                          trader.private DELETE v2/orders v2/orders/7
+alpaca-data=alpaca        market.private GET v2/stocks/bars v2/stocks/x/quotes v1beta1/news
+                          market.private GET v2/stocks/meta/exchanges v2/stocks/snapshots v2/stocks/trades
+bitteam                   private GET trade/api/ccxt/balance trade/api/ccxt/ordersOfUser
+                          private POST trade/api/ccxt/ordercreate trade/api/ccxt/cancelorder
+luno                      private GET balance listorders POST postorder stoporder DELETE withdrawals/7
+                          exchangePrivate GET candles transfers POST move
+blockchaincom             private GET accounts orders POST orders DELETE orders orders/7
+mudrex                    private GET wallet/funds futures/orders POST futures/x/order wallet/futures/transfer
+                          private PATCH futures/orders/7 DELETE futures/orders/7
+onetrading                private GET account/balances account/orders POST account/orders
+                          private DELETE account/orders account/orders/7
+cryptomus                 private GET v2/user-api/exchange/account/balance v2/user-api/exchange/orders
+                          private POST v2/user-api/exchange/orders v2/user-api/exchange/orders/market
+                          private DELETE v2/user-api/exchange/orders/7
+bitbns                    v1 POST currentCoinBalance/BTC placeBuyOrder/BTC cancelOrder/BTC
+                          v2 POST orders cancel getordersnew
+lbank                     spot.private POST supplement/user_info_account create_order cancel_order
+zaif                      private POST get_info2 trade cancel_order
+                          tlapi POST get_positions create_position
 
 bitmex                    =private GET order POST order PUT order DELETE order order/all
 bitmart                   =private GET spot/v1/wallet POST spot/v2/submit_order
@@ -173,6 +194,7 @@ binanceus:rsa             old-pem
 bybit:rsa                 pem
 bybiteu:rsa               old-pem
 bybitid:rsa               pem
+lbank:rsa                 der64
 """
 
 
@@ -193,6 +215,7 @@ class Calls:
     last: tuple[str, ...] = ()  # parameters that ccxt puts before others; the exchange takes any order
     lists: frozenset[str] = frozenset()  # calls whose parameters are a list of objects
     operations: Mapping[str, str] = field(default_factory=dict)  # by path, where ccxt signs before sign()
+    is_token: bool = False  # the secret is what ccxt calls apiKey, and there is no other part
 
 
 _OTHERWISE: dict[str, dict[str, Any]] = {
@@ -241,6 +264,9 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "indodax": {"last": ("timestamp", "recvWindow")},
     "mercado": {"last": ("tapi_nonce",)},
     "coinmate": {"last": ("signature",)},
+    "lbank": {"last": ("api_key", "sign")},
+    "onetrading": {"api_key": "real token 0123456789", "is_token": True},
+    "zaif": {"last": ("nonce",)},
 }
 
 

@@ -12,6 +12,7 @@ from sealgate.config.venues import built_in_venue
 from sealgate.venues.limit_rules import ALL, PoolRule
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
+from sealgate.venues.scheme import Scheme
 from sealgate.venues.venue import Venue
 from venues.through import FILES, venue_of
 
@@ -32,7 +33,7 @@ _NAMES_HEAD = """\
 | other name | write, or why it is not served |
 |---|---|
 """
-_KEEPS = "The secret itself stays in memory, see [SECURITY.md](../SECURITY.md#what-stays-in-memory)."
+_SECURITY = "see [SECURITY.md](../SECURITY.md#what-stays-in-memory)"
 _POOLS_HEAD = """\
 | venue | pool | of each | requests | published limits | counted in | remembered |
 |---|---|---|---|---|---|---|
@@ -63,9 +64,16 @@ def _venue_row(venue: Venue) -> str:
         "yes" if venue.clock_path else "-",
         str(len(venue.replies.rules) or "-"),
         venue.limits.scope.value,
-        " ".join(filter(None, (venue.note, _KEEPS if signing.keeps_secret else ""))) or "-",
+        " ".join(filter(None, (venue.note, _kept(signing)))) or "-",
     )
     return _row(*cells)
+
+
+def _kept(signing: Scheme) -> str:
+    """Say what becomes of the secret where that is more than to sign with it."""
+    if signing.is_static:
+        return f"Each request carries the secret itself, {_SECURITY}."
+    return f"The secret itself stays in memory, {_SECURITY}." if signing.keeps_secret else ""
 
 
 def _hosts(venue: Venue) -> str:

@@ -60,6 +60,12 @@ def _pem(format_: serialization.PrivateFormat) -> Callable[[PrivateKey], str]:
     return lambda key: key.private_bytes(serialization.Encoding.PEM, format_, plain).decode()
 
 
+def _der(key: PrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
 def _seed(key: PrivateKey) -> bytes:
     assert isinstance(key, ed25519.Ed25519PrivateKey)
     return key.private_bytes_raw()
@@ -97,6 +103,7 @@ def from_base64(text: str) -> bytes:
 FORMS: dict[str, Callable[[PrivateKey], str]] = {
     "pem": _pem(serialization.PrivateFormat.PKCS8),
     "old-pem": _pem(serialization.PrivateFormat.TraditionalOpenSSL),  # SEC1, PKCS1
+    "der64": lambda key: base64.b64encode(_der(key)).decode(),
     "seed64": lambda key: base64.b64encode(_seed(key)).decode(),
     "pair64": lambda key: base64.b64encode(_pair(key)).decode(),
     "seed58": lambda key: base58(_seed(key)),

@@ -16,7 +16,7 @@ _NOT_IN_CCXT = {
     *((name, "test") for name in ("binanceusdm", "binancecoinm")),
 }
 # What ccxt has by mistake, or for spot alone where the file is about futures, too.
-_NOT_IN_FILES = {"binanceus", "poloniex"}
+_NOT_IN_FILES = {"binanceus", "blockchaincom", "poloniex"}
 
 Environments = dict[str, Environment]
 

@@ -76,6 +76,7 @@ HOSTS = {
         "/v1/client/holding",
         {"success": True, "data": {"holding": []}},
     ),
+    "alpaca-data": Host("", None, "/v2/stocks/meta/exchanges"),
     "weex-contract": Host("/capi/v3/market/time", {"serverTime": NOW}, "/capi/v3/account/balance", []),
     "zebpay-swap": Host("/api/v1/system/time", {"data": {"timestamp": NOW}}, "/api/v1/wallet/balance"),
 }

@@ -214,6 +214,7 @@ def test_what_a_key_or_a_bot_writes_ends_no_string_of_json() -> None:
     text = 'p = { json = { a = "{api_key}", b = "{body}" } }'
     written = part(text, b'","a":"x\n', api_key='"},{\\')
     assert json.loads(written) == {"a": '"},{\\', "b": '","a":"x\n'}
+    assert part(text, "größe".encode()) == '{"a":"K","b":"größe"}'.encode()
     with pytest.raises(UnsignableError, match="UTF-8"):
         part(text, b"\xff")
 

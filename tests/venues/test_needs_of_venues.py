@@ -192,7 +192,8 @@ def test_what_a_bot_on_ccxt_does_all_day_needs_no_more_than_trade(
         if request["asked"][0] != "transfer" and is_here(name, request)
     ]
     trading = {name for name, request in asked if request["asked"][0] == "create_order"}
-    assert trading == OF_CCXT.keys() - GONE - {"binance-options"}  # no option is asked for
+    no_orders = {"binance-options", "alpaca-data"}  # no option is asked for, and of data there is no order
+    assert trading == OF_CCXT.keys() - GONE - no_orders
     assert len(asked) > 3000
     assert [row for row in asked if not is_for_traders(*row)] == []
 
@@ -313,6 +314,13 @@ def test_so_does_one_with_a_form_or_a_query(parameters: str, is_let: bool) -> No
             "tapi_method",
             ["list_orders", "place_buy_order", "place_market_sell_order", "cancel_order"],
             ["withdraw_coin", "", "list_orders&tapi_method=withdraw_coin", "list_orders&Tapi_Method=x"],
+        ),
+        (
+            "zaif",
+            "/tapi",
+            "method",
+            ["get_info", "get_info2", "trade", "cancel_order", "withdraw_history"],
+            ["withdraw", "get_personal_info", "", "trade&method=withdraw", "Trade", "trade_historyx"],
         ),
     ],
 )

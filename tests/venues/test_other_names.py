@@ -46,7 +46,7 @@ def told(name: str) -> str:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("bitbns", "'bitbns' is not served: a venue's file cannot describe its signature yet; " + DIRECTLY),
+        ("bitpanda-pro", "'bitpanda-pro' is not a venue; use onetrading"),
         ("hyperliquid", f"'hyperliquid' is not served: {WALLET}; {DIRECTLY}"),
         ("okex", "'okex' is not a venue; use okx"),
         ("huobi", "'huobi' is not a venue; use htx"),
@@ -91,7 +91,7 @@ def test_a_test_network_is_the_venue_with_the_settings_for_it() -> None:
 
 def test_a_site_of_an_exchange_that_is_not_served_is_answered_with_the_reason() -> None:
     assert "hyperliquid is not served: it signs with a wallet" in told("hyperliquid.xyz")
-    assert "zaif is not served: " in told("zaif.io")
+    assert "bullish is not served: " in told("bullish.com")
 
 
 def test_a_typo_in_a_name_that_is_not_served_leads_to_no_other_exchange() -> None:

@@ -116,3 +116,12 @@ def test_what_a_digest_an_encoding_or_a_secret_may_be_is_all_said() -> None:
     ):
         [row] = re.findall(rf"^\| `{name}` \| (`.*) \|$", PAGE, re.MULTILINE)
         assert set(values) <= set(re.findall(r"`(\w+)`", row)), name
+
+
+def test_the_venues_at_which_the_secret_stays_in_memory_are_listed() -> None:
+    text = (ROOT / "SECURITY.md").read_text("utf-8")
+    hashed, sent = re.findall(r"^\| API secret at (.*?) \| the secret itself", text, re.MULTILINE)
+    venues = [venue for venue in map(venue_of, FILES) if venue.signing.keeps_secret]
+    static = {venue.name for venue in venues if venue.signing.is_static}
+    assert set(re.findall(r"`([\w-]+)`", sent)) == static
+    assert set(re.findall(r"`([\w-]+)`", hashed)) == {venue.name for venue in venues} - static

@@ -18,6 +18,7 @@ BY_QUERY = (
     *("binance", "mexc", "bingx", "htx", "coinsph", "kraken", "hashkey", "toobit", "bitrue", "btcbox"),
     *("binanceusdm", "binancecoinm", "binance-papi", "binance-options", "binanceus", "htx-swap"),
     *("tokocrypto", "digifinex", "bittrade", "bit2c", "indodax", "mercado", "coinmate"),
+    *("lbank", "zaif"),
 )
 
 # What ccxt has as public, and as private, too: the exchange's documents call it public.
@@ -79,13 +80,14 @@ def is_elsewhere(name: str, call: Call) -> bool:
         "btcbox": ("//ajax/",),
         "htx": ("/swap-api/v1/linear-swap-api/",),
         "binance": ("/fapi/v1/apiTradingStatus",),
+        "lbank": ("/cfd/",),
         **{name: OF_ANOTHER_FILE[name] for name in ("digifinex", "mercado", "tokocrypto")},
     }
     return call.path.startswith(others.get(family(name), ("\0",)))
 
 
 # Their reads are POSTs with a body, which a read of the gateway's own does not have; Pacifica signs none.
-_WITHOUT_A_READ = {"cex", "cryptocom", "indodax", "mercado", "pacifica"}
+_WITHOUT_A_READ = {"cex", "cryptocom", "indodax", "mercado", "pacifica", "zaif"}
 
 
 def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str, list[Call]]) -> None:
@@ -196,9 +198,9 @@ def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Ca
     assert [(name, call) for name, call in cancels if stops(name, call.method, call.path)] == []
 
 
-# By GET those of Deribit cancel; two batches can hold orders, too; two venues have one path for all.
+# By GET those of Deribit cancel; two batches can hold orders, too; three venues have one path for all.
 _LOOKED_UP, _BATCHES = "GET", ("/derivatives/api/v3/batchorder", "/api/v1/orders/batch")
-_FOR_ALL = {("indodax", "/tapi"), ("mercado", "/tapi/v3")}
+_FOR_ALL = {("indodax", "/tapi"), ("mercado", "/tapi/v3"), ("zaif", "/tapi")}
 _OF_ANOTHER = {**OF_ANOTHER_FILE, "mexc": ("/api/v1/private/", "/open/")}
 
 
@@ -347,9 +349,11 @@ def test_keys_of_streams_are_reads_that_pass_a_halt_and_that_each_bot_gets_for_i
         ("binance", "PUT /fapi/v1/listenKey", Auth.KEY),
         ("kucoin", "POST /api/v1/bullet-public", Auth.OPEN),
         ("kucoin", "POST /api/v1/bullet-private", Auth.SIGNED),
+        ("lbank", "POST /v2/subscribe/get_key.do", Auth.SIGNED),
+        ("bitbns", "GET /api/trade/v1/tickers", Auth.KEY),
     ],
 )
-def test_how_a_key_of_a_stream_is_asked_for(name: str, call: str, auth: Auth) -> None:
+def test_what_needs_no_signature_goes_without_one(name: str, call: str, auth: Auth) -> None:
     assert table_of(name).find(*call.split()).auth is auth
 
 

@@ -44,6 +44,7 @@ OPENED = {
     "indodax": ("POST /tapi",),
     "mercado": ("POST /tapi/v3",),
     "xt": ("POST /v4/withdraw",),
+    "zaif": ("POST /tapi",),
 }
 
 

@@ -24,6 +24,7 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 # What ccxt has at these venues, too, and another file is for: here it needs `keys`, whatever it is.
 OF_ANOTHER_FILE = {
+    "alpaca": ("/v1/accounts/", "/v1beta1/"),  # for brokers, whose host is another one
     "mexc-contract": ("/api/v3/", "/open/"),
     "bitrue-futures": ("/api/v1/",),
     "digifinex": ("/swap/v2/",),

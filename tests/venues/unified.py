@@ -102,6 +102,7 @@ def coarse(symbol: str) -> dict[str, Any]:
         "numericId": 27,
         "baseId": symbol.partition("/")[0],
         "quoteId": "USDT",
+        "uppercaseId": symbol.replace("/", "").replace(":", "_"),
     }
 
 

@@ -92,7 +92,7 @@ def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
         signed = sealer.sign(timestamp_ms, nonce, method, target, body)
     except UnsignableError as error:
         leave_with_error(f"bad_request: it cannot be signed: {error}")
-    secrets = _secret_names(venue.signing)
+    secrets = venue.signing.names_with("secret", "passphrase")
     hidden = {name for name, text in venue.signing.headers if secrets & names_in(text)}
     message = sealer.message(timestamp_ms, nonce, method, target, body)
     if any(secrets & names_in(text) for text in venue.signing.message.values()):
@@ -112,15 +112,6 @@ def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
         has_other_body=signed[2] != body,
         nonce_words=nonce_words,
     )
-
-
-def _secret_names(signing: Scheme) -> set[str]:
-    """Return the names of values that hold the secret or the passphrase, parts made of them included."""
-    names = {"secret", "passphrase"}
-    for part in signing.parts:  # each is made of those that stand before it
-        if any(names & names_in(text) for text in part.texts()):
-            names.add(part.name)
-    return names
 
 
 @click.command("sign")
@@ -164,8 +155,8 @@ def command(
     else:
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
-    validity = "; ".join(_validity(signed, exchange.keys[signed.alias].recv_window_ms, clock))
-    click.echo(f"sealgate: nothing was sent; {validity}", err=True)
+    validity = _validity(signed, exchange.keys[signed.alias].recv_window_ms, clock)
+    click.echo(f"sealgate: {'; '.join(('nothing was sent', *validity))}", err=True)
     if exchange.at and signed.target.path.startswith(f"/{exchange.name}/"):
         note = "begins with the exchange's name, which bots write and the exchange does not get"
         click.echo(
@@ -184,7 +175,7 @@ def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
             yield "the venue's file does not say how long it is valid"
     if signed.nonce_words:
         yield signed.nonce_words
-    elif not venue.signing.is_dated:
+    elif venue.signing.needs("nonce") and not venue.signing.is_dated:
         yield f"the nonce is from {clock}"
 
 

@@ -25,6 +25,7 @@ from sealgate.venues.key_kinds import Kind, Signer
 from sealgate.venues.limit_rules import PoolRule
 from sealgate.venues.scheme import Scheme
 from sealgate.venues.sealer import KeyTexts
+from sealgate.venues.templates import names_in
 from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
@@ -247,7 +248,9 @@ _KEY_TEXTS = {"pem": "PEM or DER", "base64": "base64", "base58": "base58"}
 def _way(scheme: Scheme) -> tuple[str, str]:
     """Return what makes the signature, and what of the secret stays in memory."""
     if scheme.is_static:
-        return "each request carries it", "The secret itself: each request carries it."
+        secrets = scheme.names_with("secret")
+        carriers = ", ".join(name for name, text in scheme.headers if names_in(text) & secrets)
+        return f"each request carries it, in {carriers}", "The secret itself: each request carries it."
     if scheme.kind is not Kind.HMAC:
         made = f"the secret is the private key, as {_KEY_TEXTS[scheme.key_text]}"
         return made, "The private key, which makes each signature."

@@ -142,6 +142,6 @@ def _writer(
 
 def _string(text: bytes) -> bytes:
     try:
-        return json.dumps(text.decode("utf-8")).encode("ascii")
+        return json.dumps(text.decode("utf-8"), ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError:
         raise UnsignableError("what this venue signs must be in UTF-8") from None

@@ -146,6 +146,14 @@ class Scheme:
         """Ask whether a text of the file has a value of this name: then a key, or a request, must have it."""
         return any(name in names_in(text) for text in self._texts())
 
+    def names_with(self, *names: str) -> set[str]:
+        """Return names of values, and those of the parts that have one of these in them."""
+        found = set(names)
+        for part in self.parts:  # each is made of those that stand before it
+            if any(names_in(text) & found for text in part.texts()):
+                found.add(part.name)
+        return found
+
     @property
     def signs_method(self) -> bool:
         """Whether what is signed differs by method."""
