@@ -515,6 +515,7 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
                 '[signing.headers]\nA = "{p}"\n[signing.parts]\npp = ""',
                 "6: A: unknown name {p}; did you mean pp?",
             ),
+            ('[signing.parts]\npair = "{rest}"\nrest = ""', "6: pair: unknown name {rest}; "),
             (
                 "[signing.parts]\np = { of = '', finds = '(' }",
                 "6: finds is not a regular expression: missing ), ",

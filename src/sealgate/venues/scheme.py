@@ -200,8 +200,11 @@ def read_schemes(table: Table) -> dict[Kind, Scheme]:
 
 def _read_scheme(table: Table, kind: Kind) -> Scheme:
     part_table = table.table("parts")
-    names = (*NAMES, SIGNATURE, *part_table.data)
-    parts = tuple(_part(part_table, name, names) for name in part_table.data)
+    written = tuple(part_table.data)  # each may be made of those before it
+    parts = tuple(
+        _part(part_table, name, (*NAMES, SIGNATURE, *written[:at])) for at, name in enumerate(written)
+    )
+    names = (*NAMES, SIGNATURE, *written)
     headers = _headers(table.table("headers"), names, parts)
     texts = {key: _choice(table, key, names) for key in _CHOICES}
     for key in ("query", "form"):
