@@ -253,7 +253,7 @@ def _way(scheme: Scheme) -> tuple[str, str]:
         return f"each request carries it, in {carriers}", "The secret itself: each request carries it."
     if scheme.kind is not Kind.HMAC:
         made = f"the secret is the private key, as {_KEY_TEXTS[scheme.key_text]}"
-        return made, "The private key, which makes each signature."
+        return made, "The numbers of the private key, which make each signature; no text of it."
     if scheme.keeps_secret:
         made = "no HMAC: a hash of the text with the secret behind it"
         return made, "The secret itself: it is hashed last, so that no state can be prepared."
