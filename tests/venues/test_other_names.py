@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from sealgate.cli import main
 from sealgate.config import ConfigError, load_config
-from sealgate.config.venue_names import Served, other_names
+from sealgate.config.venue_names import Served, not_served, other_names, why_not
 from sealgate.config.venues import built_in_venue, parse_venue, venue_names
 
 # As hummingbot, freqtrade and NautilusTrader write them, or as a search for the exchange shows them.
@@ -122,6 +122,13 @@ def test_no_name_means_two_things() -> None:
     names = [*venue_names(), *(name for names, _ in other_names().rows for name in names)]
     plain = [name.replace("-", "") for name in names]
     assert [name for name in plain if plain.count(name) > 1] == []
+
+
+def test_a_reason_is_given_for_a_name_in_whatever_spelling_and_for_no_other_name() -> None:
+    reason = why_not("dYdX_V4")
+    assert reason == not_served()["dydx-v4"]
+    assert str(reason) == f"{WALLET}; {DIRECTLY}"
+    assert [why_not(name) for name in ("binance", "okex", "dydx-v5", "")] == [None] * 4
 
 
 def test_a_configuration_and_the_commands_say_the_same() -> None:
