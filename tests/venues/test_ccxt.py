@@ -28,6 +28,12 @@ def test_every_file_but_the_default_is_held_against_ccxt() -> None:
     assert set(VENUES) <= {file.stem for file in FILES}
 
 
+def test_so_is_every_kind_of_key_that_a_file_names() -> None:
+    rows = {(name.partition(":")[0], calls.kind) for name, calls in OF_EVERY_KIND.items()}
+    venues = [venue_of(file) for file in HELD]
+    assert rows == {(venue.name, kind.value) for venue in venues for kind in venue.schemes}
+
+
 @pytest.mark.parametrize("name", OF_EVERY_KIND)
 def test_signs_as_ccxt_does(name: str, cases: dict[str, list[Case]]) -> None:
     venue, held = named(name.partition(":")[0]), cases[name]
