@@ -1,6 +1,8 @@
 """What `sealgate check` says of private keys."""
 
+import base64
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from rig.private_keys import PRIVATE, VENUE, new_key, private, public_der
 from rig.setups import SECRET, Setup, a_setup, lines_of
 from sealgate.keys.private_keys import PrivateKey
+from sealgate.venues.filters import base58
 from sealgate.venues.key_kinds import Kind, Signer
 
 WORDS = {
@@ -88,3 +91,19 @@ async def test_a_key_of_a_kind_that_the_exchange_does_not_take_is_refused(tmp_pa
     setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode(), VENUE.replace("ed25519 = {}\n", ""))
     (told,) = await said_of_key(setup, "fail")
     assert "is an Ed25519 private key, and Mine takes HMAC secrets or RSA keys or EC keys (ES256)" in told
+
+
+WRITE: dict[str, Callable[[bytes], bytes]] = {"base64": base64.b64encode, "base58": base58}
+
+
+@pytest.mark.parametrize("key_text", WRITE)
+async def test_an_api_key_that_is_another_public_key_is_told(tmp_path: Path, key_text: str) -> None:
+    """Some exchanges name a key by its public key, written as the private one."""
+    write = WRITE[key_text]
+    key, other = new_key(Kind.ED25519), new_key(Kind.ED25519)
+    venue = VENUE.replace("ed25519 = {}", f'ed25519 = {{ key_text = "{key_text}", key_prefix = "ed25519:" }}')
+    setup = mine(tmp_path, f"ed25519:{write(key.private_bytes_raw()).decode()}", venue)
+    for api_key, is_told in ((key, False), (other, True)):
+        setup.has(KEYS__MAIN__API_KEY=f"ed25519:{write(api_key.public_key().public_bytes_raw()).decode()}")
+        told = await said_of_key(setup, "fail")
+        assert any("api_key is the public key of another private key" in line for line in told) is is_told

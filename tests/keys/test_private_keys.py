@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,8 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.keys.private_keys import PrivateKey, PrivateKeyError, read_private_key
+from sealgate.config.venues import built_in_venue
+from sealgate.keys.private_keys import PrivateKey, PrivateKeyError, is_another_key, read_private_key
 from sealgate.venues.key_kinds import Kind
 
 PEM, DER = Encoding.PEM, Encoding.DER
@@ -221,6 +223,24 @@ def test_a_seed_is_read_where_the_venue_hands_them_out(seed: bytes) -> None:
         .replace("=", r"\u003d")
     )
     assert is_of(read(escaped.encode(), "base64"), "ed25519")
+
+
+def test_whether_an_api_key_is_another_public_key() -> None:
+    key = read(base64.b64encode(SEED), "base64")
+    assert key is not None
+    signer = key.signer("", "")
+    scheme = built_in_venue("woofipro").signing
+    assert scheme.key_text == "base58"
+    own, other = base58(PUBLIC).decode(), base58(SEED).decode()
+    assert is_another_key(other, scheme, signer)
+    assert is_another_key(f"ed25519:{other}", scheme, signer)
+    for api_key in (own, f"ed25519:{own}", "0", "2"):
+        assert not is_another_key(api_key, scheme, signer)
+    in_base64 = replace(scheme, key_text="base64")
+    assert not is_another_key(base64.b64encode(PUBLIC).decode(), in_base64, signer)
+    assert is_another_key(base64.b64encode(SEED).decode(), in_base64, signer)
+    assert not is_another_key(other, replace(scheme, key_text="pem"), signer)
+    assert not is_another_key(other, scheme, replace(signer, kind=Kind.RSA))
 
 
 def test_a_seed_with_zeros_in_front_is_read_in_base58() -> None:

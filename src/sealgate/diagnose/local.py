@@ -21,6 +21,7 @@ from sealgate.exchange.stamps import Nonces
 from sealgate.keys.files import SecretError, wipe
 from sealgate.keys.key import Secret, SigningKey
 from sealgate.keys.parts import key_with, read_proxy_password, read_roster
+from sealgate.keys.private_keys import is_another_key
 from sealgate.keys.sources import read_secret
 from sealgate.keys.wrong_secrets import Shape, in_words, shape_of
 from sealgate.limits.claims import ONLY
@@ -129,6 +130,9 @@ def _look_at_kind(area: str, venue: Venue, key: SigningKey) -> Iterator[Finding]
         else:
             fix = "copy the key again, or make another by `sealgate keys new`"
             yield fail(area, "its public key refuses a signature that the private key made", fix)
+    if is_another_key(key.api_key, scheme, signer):
+        fix = f"compare keys.{key.alias}.api_key and the secret with the exchange's list of keys"
+        yield fail(area, "api_key is the public key of another private key", fix)
     if scheme.advice:
         yield found_wrong(area, scheme.advice, Level.WARN)
     if scheme.is_static:

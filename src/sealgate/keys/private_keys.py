@@ -39,10 +39,12 @@ from sealgate.keys.key_texts import (
     private_member,
 )
 from sealgate.venues.key_kinds import Kind, Signer
+from sealgate.venues.scheme import Scheme
 
 LEAST_BITS = 2048  # of RSA
 _SEED = 32
 _NUMBER = 32  # bytes of r, and of s
+_ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # what stands before the 32 bytes (RFC 8410)
 
 _STORED = "what is stored as the secret"
 _THE_OTHER = "store the private key that belongs to it"
@@ -127,6 +129,17 @@ class PrivateKey:
             return True
 
         return Signer(self.kind, sign, self.identity, self.kind is Kind.RSA, verifies)
+
+
+def is_another_key(api_key: str, scheme: Scheme, signer: Signer) -> bool:
+    """Whether an API key is an Ed25519 public key, written as `key_text` says, and not that of the signer."""
+    if signer.kind is not Kind.ED25519 or scheme.key_text == "pem":
+        return False
+    text = bytearray(api_key.removeprefix(scheme.key_prefix), "ascii")
+    public = from_base64(text) if scheme.key_text == "base64" else from_base58(text)
+    if public is None or len(public) != _SEED:
+        return False
+    return hashlib.sha256(_ED25519_SPKI + public).digest() != signer.identity
 
 
 # What signs a message, and what raises InvalidSignature where a signature is not that of a message.
