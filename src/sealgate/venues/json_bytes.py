@@ -5,7 +5,8 @@ What is the bot's keeps its bytes: members are found by the ranges in which they
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from sealgate.venues.unsignable import UnsignableError
 _NO_OBJECT = "the body must be a JSON object in UTF-8, as this venue signs its members"
 _NO_LIST = "the body must be a JSON list in UTF-8, as this venue signs its members one by one"
 _NOT_FLAT = "the body must be a flat JSON object, as this venue signs its members one by one"
+_UNWRITABLE = "the body has half of a letter, or too many lists within lists, to be signed at this venue"
 _BLANK = b" \t\n\r"
 _DEEPEST = 3  # objects within lists
 _PLAIN = "!'()*"
@@ -196,6 +198,20 @@ def _pairs_of(text: bytes) -> _Pairs:
     return members
 
 
+def _refusing(write: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """Raise UnsignableError for what cannot be written: half of a surrogate pair, lists in too many lists."""
+
+    @wraps(write)
+    def written(text: bytes) -> bytes:
+        try:
+            return write(text)
+        except (UnicodeEncodeError, RecursionError):
+            raise UnsignableError(_UNWRITABLE) from None
+
+    return written
+
+
+@_refusing
 def canonical(text: bytes) -> bytes:
     """Write a JSON document without blanks, names in order at every depth, numbers as they are written."""
     return _compact(_parsed(text), is_canonical=True).encode("ascii") if text else b""
@@ -212,6 +228,7 @@ def _compact(value: Any, *, is_canonical: bool) -> str:
     return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=is_canonical)
 
 
+@_refusing
 def flat_json(text: bytes) -> bytes:
     """Write an object as names, in order, each with its value; a list as its members, one after the other."""
     return _flat(_pairs_of(text), 0).encode("utf-8") if text else b""
@@ -244,12 +261,14 @@ def _flat_members(body: bytes) -> list[tuple[str, str]]:
     return [(name, _plain(value)) for name, value in members]
 
 
+@_refusing
 def as_form(body: bytes) -> bytes:
     """Return the members of a flat JSON object as a query, numbers as they are written."""
-    members = [f"{_escaped(name)}={_escaped(value)}" for name, value in _flat_members(body)]
+    members = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in _flat_members(body)]
     return "&".join(members).encode("ascii")
 
 
+@_refusing
 def as_form_lists(body: bytes) -> bytes:
     """Return the members of a JSON object as `as_form` does, a list as `name[]` once for each of its members.
 
@@ -260,24 +279,15 @@ def as_form_lists(body: bytes) -> bytes:
     for name, value in _pairs_of(body) if body else ():
         if isinstance(value, list):
             texts = [one if isinstance(one, str) else _compact(one, is_canonical=False) for one in value]
-            members += [f"{_escaped(name, _PLAIN)}[]={_escaped(text, _PLAIN)}" for text in texts]
+            members += [f"{quote(name, _PLAIN)}[]={quote(text, _PLAIN)}" for text in texts]
         elif isinstance(value, str | bool):
-            members.append(f"{_escaped(name, _PLAIN)}={_escaped(_plain(value), _PLAIN)}")
+            members.append(f"{quote(name, _PLAIN)}={quote(_plain(value), _PLAIN)}")
         else:
             raise UnsignableError(_NOT_FLAT)
     return "&".join(members).encode("ascii")
 
 
-def _escaped(text: str, safe: str = "") -> str:
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:  # half of a surrogate pair, which is no letter
-        raise UnsignableError(_NOT_FLAT) from None
-
-
+@_refusing
 def pairs(body: bytes) -> bytes:
     """Return the members of a flat JSON object as name=value with commas between them, nothing escaped."""
-    try:
-        return ",".join(f"{name}={value}" for name, value in _flat_members(body)).encode("utf-8")
-    except UnicodeEncodeError:
-        raise UnsignableError(_NOT_FLAT) from None
+    return ",".join(f"{name}={value}" for name, value in _flat_members(body)).encode("utf-8")
