@@ -102,6 +102,23 @@ def test_a_member_that_could_be_taken_for_another_one_is_refused(body: bytes) ->
         sent(BODY + HEADERS + MEMBERS, body)
 
 
+def test_an_absent_body_is_signed_as_the_object_that_it_becomes() -> None:
+    members = '[signing.json]\nsig = "{signature}"\n'
+    signed = '[signing.parts.signed.json]\nd = "{body|canonical|bare}"\n'
+    signer = sealer(f'message = "{{signed}}"\njson_empty = ["POST"]\n{signed}{members}')
+    target = parse_target("/a", "")
+    assert signer.message(NOW_MS, b"", "POST", target, b"") == b'{"d":{}}'
+    assert signer.sign(NOW_MS, b"", "POST", target, b"")[2].startswith(b'{"sig":"')
+
+
+def test_a_member_without_a_value_is_not_signed() -> None:
+    signer = sealer(f'message = "{{signed}}"\n[signing.parts.signed.json]\nd = "{{body|bare}}"\n{HEADERS}')
+    target = parse_target("/a", "")
+    assert signer.message(NOW_MS, b"", "POST", target, b"[1]") == b'{"d":[1]}'
+    with pytest.raises(UnsignableError, match="lacks a member"):
+        signer.message(NOW_MS, b"", "POST", target, b"")
+
+
 def test_a_request_that_has_no_place_for_members_is_refused_unless_the_query_has_one() -> None:
     with pytest.raises(UnsignableError, match="wants a JSON object"):
         sent(BODY + HEADERS + MEMBERS, b"", "GET")

@@ -94,14 +94,14 @@ def test_lists_are_the_only_values_within_a_form(body: bytes) -> None:
 @pytest.mark.parametrize("body", [b'{"a":"\\ud800"}', b'{"a\\udfff":1}'])
 def test_half_of_a_letter_is_not_signed_where_its_bytes_are(filtered: str, body: bytes) -> None:
     with pytest.raises(UnsignableError, match="half of a letter"):
-        rendered("{body|%s}" % filtered, body=body)
+        rendered(f"{{body|{filtered}}}", body=body)
 
 
 @pytest.mark.parametrize("filtered", ["as_form_lists", "flat_json", "canonical"])
 def test_what_is_too_deep_to_be_written_is_not_signed(filtered: str) -> None:
     """Python reads lists that are deeper than those that it can go through."""
     with pytest.raises(UnsignableError, match="too many lists"):
-        rendered("{body|%s}" % filtered, body=b'{"a":' + b"[" * 900 + b"]" * 900 + b"}")
+        rendered(f"{{body|{filtered}}}", body=b'{"a":' + b"[" * 900 + b"]" * 900 + b"}")
 
 
 NO_JSON = (b"a=1", b'{"b":1', b'{"b":}', b'{"b":"\xff"}', b'{"b":NaN}', b'{"b":' + b"[" * 100_000 + b"}")

@@ -131,6 +131,8 @@ def _writer(
 
     def write(values: list[bytes]) -> list[bytes]:
         made = [(name, is_optional, make(values)) for name, is_optional, make in makers]
+        if any(not (value or is_optional) for _, is_optional, value in made):
+            raise UnsignableError("the body lacks a member that this venue signs")
         return [
             b"%b:%b" % (name, value)
             for name, is_optional, value in made

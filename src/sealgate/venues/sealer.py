@@ -72,6 +72,7 @@ class _Plan:
     takes_target: bool
     takes_route: bool
     cuts: Callable[[bytes, frozenset[bytes]], bytes] | None  # parameters out of the body
+    absent: bytes  # what stands for the body of a request that has none
     query: Render | None
     form: Render | None
     early: tuple[Render, ...]
@@ -205,8 +206,7 @@ class Sealer:
         self._own.check(query)
         if plan.fault:
             raise UnsignableError(plan.fault)
-        if plan.cuts:
-            body = plan.cuts(body, self.scheme.strips)
+        body = plan.cuts(body, self.scheme.strips) if plan.cuts else body or plan.absent
         if body:
             self._own.check_body(body)
         expires = self._stamp(stamp[0] + self._later_ms)
@@ -289,6 +289,7 @@ class Sealer:
             takes_query="query" in taken,
             takes_target="target" in taken,
             takes_route=takes_route,
+            absent=b"{}" if members and kind == EMPTY else b"",
             cuts=cut_members if members and kind == JSON else cut_parameters if has_form else None,
             query=bound(query) if query else None,
             form=put if put and not is_late else bound(form) if form else None,
