@@ -124,7 +124,7 @@ def test_a_summary_fits_the_terminal_and_names_what_a_key_needs() -> None:
 
 def test_that_the_secret_itself_is_sent_is_said() -> None:
     text = " ".join(run("show", "luno", "--summary").stdout.split())
-    assert "none: the secret itself is sent; each request carries it, in Authorization in memory" in text
+    assert "signature none: the secret itself is sent with each request, in Authorization in memory" in text
     alpaca, mudrex = shown("alpaca"), shown("mudrex")
     assert (alpaca["signature"], mudrex["key_needs"]) == ("none: the secret itself is sent", ["secret"])
     assert alpaca["examples"][0]["headers"] == [

@@ -43,7 +43,7 @@ def test_it_is_valid_for_every_venue_and_has_what_a_key_needs(tmp_path: Path, na
             for one in ("api_key", "secret", "passphrase", "uid")
             if venue.signing.needs(one)
         ),
-        *("keys.main.api_key", "keys.main.secret"),
+        "keys.main.secret",
     }
     assert loaded.config.venue.name == name
     assert name == "service" or f"The exchange: {venue.title}." in file.read_text()

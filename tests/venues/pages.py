@@ -59,7 +59,7 @@ def _venue_row(venue: Venue) -> str:
         _hosts(venue),
         venue.tier,
         venue.checked,
-        "<br>".join(f"{kind}: {scheme.signature}" for kind, scheme in venue.schemes.items()),
+        "<br>".join(map(_signature, venue.schemes.values())),
         ", ".join(wants) or "-",
         "yes" if venue.clock_path else "-",
         str(len(venue.replies.rules) or "-"),
@@ -67,6 +67,10 @@ def _venue_row(venue: Venue) -> str:
         " ".join(filter(None, (venue.note, _kept(signing)))) or "-",
     )
     return _row(*cells)
+
+
+def _signature(scheme: Scheme) -> str:
+    return scheme.signature if scheme.is_static else f"{scheme.kind}: {scheme.signature}"
 
 
 def _kept(signing: Scheme) -> str:

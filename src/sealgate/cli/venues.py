@@ -209,7 +209,7 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     memory = list(dict.fromkeys(kept for *_, kept in ways))
     if signing.needs("passphrase"):
         memory.append("The passphrase stays there, as each request needs it.")
-    yield "signature", [f"{scheme.kind}: {scheme.signature}; {made}" for scheme, made, _ in ways]
+    yield "signature", [made for _, made, _ in ways]
     yield "in memory", memory
     yield "advice", [f"{scheme.kind}: {scheme.advice}" for scheme, *_ in ways if scheme.advice]
     if signing.nonces_rise:
@@ -246,18 +246,20 @@ _KEY_TEXTS = {"pem": "PEM or DER", "base64": "base64", "base58": "base58"}
 
 
 def _way(scheme: Scheme) -> tuple[str, str]:
-    """Return what makes the signature, and what of the secret stays in memory."""
+    """Return how keys of a kind sign, and what of the secret stays in memory."""
+    way = f"{scheme.kind}: {scheme.signature}"
     if scheme.is_static:
         secrets = scheme.names_with("secret")
         carriers = ", ".join(name for name, text in scheme.headers if names_in(text) & secrets)
-        return f"each request carries it, in {carriers}", "The secret itself: each request carries it."
+        made = f"{scheme.signature} with each request, in {carriers}"
+        return made, "The secret itself: each request carries it."
     if scheme.kind is not Kind.HMAC:
-        made = f"the secret is the private key, as {_KEY_TEXTS[scheme.key_text]}"
+        made = f"{way}; the secret is the private key, as {_KEY_TEXTS[scheme.key_text]}"
         return made, "The numbers of the private key, which make each signature; no text of it."
     if scheme.keeps_secret:
-        made = "no HMAC: a hash of the text with the secret behind it"
+        made = f"{way}; no HMAC: a hash of the text with the secret behind it"
         return made, "The secret itself: it is hashed last, so that no state can be prepared."
-    made = f"an HMAC, keyed by the secret as {scheme.secret}"
+    made = f"{way}; an HMAC, keyed by the secret as {scheme.secret}"
     return made, "The state of the HMAC, which signs for this key alone; not the secret."
 
 
