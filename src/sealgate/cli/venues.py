@@ -125,8 +125,8 @@ def _row(venue: Venue) -> dict[str, Any]:
         "tier": venue.tier,
         "signature": venue.signing.signature,
         "kinds": {
-            kind: {"signature": scheme.signature, "advice": scheme.advice}
-            for kind, scheme in venue.schemes.items()
+            scheme.name: {"signature": scheme.signature, "advice": scheme.advice}
+            for scheme in venue.schemes.values()
         },
         "key_needs": [*needed, "secret", *venue.further_settings],
         "verified_against": venue.checked,
@@ -211,7 +211,7 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
         memory.append("The passphrase stays there, as each request needs it.")
     yield "signature", [made for _, made, _ in ways]
     yield "in memory", memory
-    yield "advice", [f"{scheme.kind}: {scheme.advice}" for scheme, *_ in ways if scheme.advice]
+    yield "advice", [f"{scheme.name}: {scheme.advice}" for scheme, *_ in ways if scheme.advice]
     if signing.nonces_rise:
         yield "nonce", ["requests of one key go one at a time, each after the reply to the one before"]
     dummy = ["A bot that signs its own requests can use a made-up key."]
@@ -223,11 +223,8 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     for example in _examples(venue):
         method = example.request.partition(" ")[0]
         sent = [f"{method} {example.target}", *example.headers, *([example.body] if example.body else ())]
-        signed = [
-            f"a bot sends {example.request}",
-            "the text that is signed",
-            f"  {example.signed or 'none'}",
-        ]
+        text = ["the text that is signed", f"  {example.signed}"] if example.signed else ["nothing is signed"]
+        signed = [f"a bot sends {example.request}", *text]
         yield method, [*signed, "the gateway sends", *(f"  {line}" for line in sent), ""]
     if not venue.clock_path:
         yield "clock", ["The file has no path for the time: the Date header of replies has to do."]

@@ -125,6 +125,11 @@ class Scheme:
         return self.nonce in PER_S and self.nonce_order == "rising"
 
     @property
+    def name(self) -> str:
+        """The kind of key, or "static" where the secret itself is sent."""
+        return "static" if self.is_static else self.kind.value
+
+    @property
     def signature(self) -> str:
         """How the signature is made and written, in a few words."""
         if self.is_static:
