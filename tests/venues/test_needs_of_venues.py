@@ -21,16 +21,15 @@ from venues.calls import GONE
 from venues.calls import VENUES as OF_CCXT
 from venues.pages import ROOT
 from venues.through import (
-    FILES,
     HERE,
     OF_ANOTHER_FILE,
     Call,
     Case,
     body_of,
     family,
+    named,
     table_of,
     target_of,
-    venue_of,
 )
 
 KINDS = {Permission.KEYS: "WSPIKBAN", Permission.TRADE: "OECDXT", Permission.READ: "R"}
@@ -61,13 +60,12 @@ def _lines(file: Path) -> Iterator[Listed]:
 
 
 CALLS = listed_in("needs.txt")
-VENUES = {venue.name: venue for venue in map(venue_of, FILES)}
 
 
 def needs(venue: str, method: str, path: str) -> Permission:
     """Return what a call needs, with some value in the place of each {}."""
     spelled = re.sub(r"\{\w*\}", "x1", path)
-    return table_of(venue).find(method, spelled.removeprefix(VENUES[venue].prefix)).needs
+    return table_of(venue).find(method, spelled.removeprefix(named(venue).prefix)).needs
 
 
 def wrong(calls: list[Listed]) -> list[tuple[Listed, Permission]]:
@@ -98,31 +96,29 @@ def test_what_only_reads_needs_read_by_whatever_method() -> None:
     assert wrong(reads) == []
 
 
-def test_of_all_that_ccxt_knows_nothing_else_needs_keys(every_call: dict[str, list[Call]]) -> None:
-    outward = {(call.venue, call.method, _pattern(call.path)) for call in of(Permission.KEYS)}
-    known = [
-        (name, call.method, call.path)
-        for name, calls in every_call.items()
-        for call in calls
-        if not call.path.startswith(OF_ANOTHER_FILE.get(name, ("\0",)))
-    ]
-    assert len(known) > 7000
+def known_to_ccxt(name: str, every_call: dict[str, list[Call]]) -> list[Call]:
+    others = OF_ANOTHER_FILE.get(name, ("\0",))
+    return [call for call in every_call.get(name, ()) if not call.path.startswith(others)]
+
+
+def test_ccxt_knows_thousands_of_calls(every_call: dict[str, list[Call]]) -> None:
+    assert sum(len(known_to_ccxt(name, every_call)) for name in every_call) > 7000
+
+
+@pytest.mark.parametrize("name", OF_CCXT)
+def test_of_all_that_ccxt_knows_nothing_else_needs_keys(name: str, every_call: dict[str, list[Call]]) -> None:
+    names = (name, family(name))
+    outward = [(call.method, _pattern(call.path)) for call in of(Permission.KEYS) if call.venue in names]
     assert [
-        (name, *call)
-        for name, *call in known
-        if any(is_listed(outward, one, *call) for one in (name, family(name)))
-        != (needs(name, *call) is Permission.KEYS)
+        call
+        for call in known_to_ccxt(name, every_call)
+        if any(by == call.method and path.fullmatch(call.path.rstrip("/")) for by, path in outward)
+        != (needs(name, call.method, call.path) is Permission.KEYS)
     ] == []
 
 
 def _pattern(path: str) -> "re.Pattern[str]":
     return re.compile(re.sub(r"\\\{\w*\\\}", "[^/]+", re.escape(path)))
-
-
-def is_listed(outward: set[tuple[str, str, "re.Pattern[str]"]], venue: str, method: str, path: str) -> bool:
-    return any(
-        (venue, method) == (own, by) and pattern.fullmatch(path.rstrip("/")) for own, by, pattern in outward
-    )
 
 
 # Where not each GET is a read: orders are sent by GET, and by which method one comes may not matter.
@@ -145,18 +141,18 @@ def test_a_get_that_ccxt_knows_is_a_read_but_for_these(every_call: dict[str, lis
 
 
 TRADER = Bot("trader", ("main",), frozenset({Permission.READ, Permission.TRADE}))
-RULES = {
-    name: Rules(
-        prefix=venue.prefix,
+
+
+def rules_of(name: str) -> Rules:
+    return Rules(
+        prefix=named(name).prefix,
         hosts=frozenset(),
         bots={},
         local=None,
         routes=table_of(name),
-        headers=HeaderRules(venue.own_headers),
+        headers=HeaderRules(named(name).own_headers),
         max_body=1 << 20,
     )
-    for name, venue in VENUES.items()
-}
 
 
 def is_for_traders(venue: str, request: Case) -> bool:
@@ -164,7 +160,7 @@ def is_for_traders(venue: str, request: Case) -> bool:
     kept = {name.lower().encode(): value.encode() for name, value in (request["headers"] or {}).items()}
     try:
         target = target_of(request["url"])
-        ticket = authorise(TRADER, request["method"], target, Head(kept, b""), RULES[venue])
+        ticket = authorise(TRADER, request["method"], target, Head(kept, b""), rules_of(venue))
         if ticket.checks is not None and ticket.checks.trade_if is not None:
             check_body(ticket, ticket.checks.trade_if, body_of(request))
     except Refusal as refused:
@@ -178,24 +174,30 @@ def is_here(venue: str, request: Case) -> bool:
     """Ask whether a request is to the API of the venue's file, and has a path (two of ccxt's have not)."""
     path = urlsplit(request["url"]).path
     is_path = "{" not in path and "//" not in path
-    is_of_file = path.startswith(f"{VENUES[venue].prefix}/")
+    is_of_file = path.startswith(f"{named(venue).prefix}/")
     return is_path and is_of_file and not path.startswith(OF_ANOTHER_FILE.get(venue, ("\0",)))
 
 
-def test_what_a_bot_on_ccxt_does_all_day_needs_no_more_than_trade(
-    asked_by_ccxt: dict[str, list[Case]],
-) -> None:
-    asked = [
-        (name, request)
-        for name, requests in asked_by_ccxt.items()
-        for request in requests
-        if request["asked"][0] != "transfer" and is_here(name, request)
-    ]
-    trading = {name for name, request in asked if request["asked"][0] == "create_order"}
+def asked_all_day(name: str, asked_by_ccxt: dict[str, list[Case]]) -> list[Case]:
+    """Return what ccxt's methods send to a venue, but for transfers."""
+    asked = asked_by_ccxt.get(name, ())
+    return [one for one in asked if one["asked"][0] != "transfer" and is_here(name, one)]
+
+
+def test_ccxts_own_methods_trade_at_each_venue(asked_by_ccxt: dict[str, list[Case]]) -> None:
+    asked = {name: asked_all_day(name, asked_by_ccxt) for name in asked_by_ccxt}
+    trading = {name for name in asked if any(one["asked"][0] == "create_order" for one in asked[name])}
     no_orders = {"binance-options", "alpaca-data"}  # no option is asked for, and of data there is no order
     assert trading == OF_CCXT.keys() - GONE - no_orders
-    assert len(asked) > 3000
-    assert [row for row in asked if not is_for_traders(*row)] == []
+    assert sum(map(len, asked.values())) > 3000
+
+
+@pytest.mark.parametrize("name", OF_CCXT)
+def test_what_a_bot_on_ccxt_does_all_day_needs_no_more_than_trade(
+    name: str, asked_by_ccxt: dict[str, list[Case]]
+) -> None:
+    asked = asked_all_day(name, asked_by_ccxt)
+    assert [one for one in asked if not is_for_traders(name, one)] == []
 
 
 def test_what_hummingbot_sends_needs_no_more_than_trade() -> None:
