@@ -1,6 +1,6 @@
 """The fuzz targets hold for a short run."""
 
-from bench import fuzz_segment
+from bench import fuzz_body, fuzz_segment
 from bench.fuzz_target import Fuzz
 
 SEED = 19
@@ -16,3 +16,10 @@ async def test_no_request_reaches_an_exchange_that_its_bot_did_not_name() -> Non
     run = fuzz_segment.Fuzz(SEED)
     await run.run(lambda number: number < 1_000)
     assert min(run.figures["arrived at spot"], run.figures["arrived at perp"]) > 20
+
+
+async def test_no_bot_gets_a_value_of_its_own_into_the_place_of_the_gateways() -> None:
+    run = fuzz_body.Fuzz(SEED)
+    for first in range(0, run.places * fuzz_body.IN_A_ROW, fuzz_body.IN_A_ROW):
+        await run.run(first, (first + 30).__gt__)
+    assert run.figures["arrived"] > run.places
