@@ -23,6 +23,7 @@ PLAIN = {
     "PKCS1 or SEC1 DER": "pkey -traditional -outform der",
 }
 CIPHERS = ("aes-256-cbc", "aes-192-cbc", "aes-128-cbc", "des3")
+OLDER_CIPHERS = ("aes-256-cbc", "aes-128-cbc", "des3")
 HASHES = ("hmacWithSHA1", "hmacWithSHA224", "hmacWithSHA256", "hmacWithSHA384", "hmacWithSHA512")
 ENCRYPTED = {
     "as it does by itself": "pkcs8 -topk8",
@@ -32,7 +33,8 @@ ENCRYPTED = {
         f"by {cipher}, {digest}": f"pkcs8 -topk8 -v2 {cipher} -v2prf {digest}"
         for cipher, digest in itertools.product(CIPHERS, HASHES)
     },
-    **{f"in the older form by {cipher}": f"pkey -traditional -{cipher}" for cipher in CIPHERS},
+    "by scrypt": "pkcs8 -topk8 -scrypt",
+    **{f"in the older form by {cipher}": f"pkey -traditional -{cipher}" for cipher in OLDER_CIPHERS},
 }
 
 

@@ -6,7 +6,6 @@ signer           the raw signature of a message; a new algorithm goes here, its 
 signing_choices  how the `[signing]` table may have HMAC signatures written
 bot              a client of the gateway
 private_keys     from a stored private key to what signs, each mistake named
-encrypted_keys   private keys that a passphrase opens
 key_texts        PEM, DER, base64 and base58, decoded into memory that can be wiped
 wrong_secrets    what people store in the place of a secret
 key_health       when the exchange refuses a key, and when it is tried again

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
-INTEGER, BIT_STRING, OCTET_STRING, OBJECT_ID, SEQUENCE = 0x02, 0x03, 0x04, 0x06, 0x30
+INTEGER, BIT_STRING, OCTET_STRING, SEQUENCE = 0x02, 0x03, 0x04, 0x30
 _LONG_FORM, _LONGEST_LENGTH = 0x80, 3
 _FIRST_IN_TEXTS, _LOOKED_AT = 0x09, 6
 
@@ -23,6 +23,9 @@ _MEMBER = re.compile(rb'"privateKey"\s*:\s*"')
 _ESCAPED = {ord("n"): ord("\n"), ord("r"): ord("\r"), ord("t"): ord("\t")}
 _BACKSLASH, _QUOTE = ord("\\"), ord('"')
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_DEK_INFO = re.compile(
+    rb"\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*(?P<cipher>[A-Z0-9-]+),\s*(?P<iv>[0-9A-Fa-f]+)\s"
+)
 
 
 def _values(*alphabets: bytes) -> bytes:
@@ -173,11 +176,23 @@ class Block:
         """Whether it is called a private key."""
         return self.label.endswith("PRIVATE KEY")
 
+    def encrypted_pem(self, headers: re.Match[bytes], body: bytearray) -> bytearray:
+        """Return an encrypted block with its headers on lines of their own, as programs expect them."""
+        label = self.label.encode("ascii")
+        dek_info = headers["cipher"] + b"," + headers["iv"]
+        start = b"-----BEGIN %b-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: %b\n\n" % (label, dek_info)
+        return bytearray(b"%b%b\n-----END %b-----\n" % (start, bytes(body), label))
+
 
 def blocks(text: bytearray) -> Iterator[Block]:
     """Yield the blocks of PEM in a text; what stands around them is skipped."""
     for found in _PEM.finditer(text):
         yield Block(found[1].decode("ascii"), *found.span(2))
+
+
+def dek_info(text: bytearray, block: Block) -> re.Match[bytes] | None:
+    """Return the headers that say how a block is encrypted (RFC 1421 section 4.6), None where it is not."""
+    return _DEK_INFO.match(text, block.start, block.end)
 
 
 def break_lines(text: bytearray) -> None:

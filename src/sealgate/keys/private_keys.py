@@ -1,6 +1,7 @@
 """Private keys: from the stored bytes to what signs. A mistake is named with its fix, and no byte of the key.
 
-What stays in memory are the numbers that OpenSSL signs with; each text and buffer on the way is wiped.
+What stays in memory are the numbers that OpenSSL signs with; each text and buffer on the way is wiped, except
+those in which `cryptography` decrypts a key.
 """
 
 import hashlib
@@ -14,22 +15,23 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, Ellip
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
-
-from sealgate.keys.encrypted_keys import (
-    UnknownEncryptionError,
-    decrypted,
-    decrypted_block,
-    dek_info,
-    is_encrypted,
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_private_key,
+    load_pem_private_key,
 )
+
 from sealgate.keys.key_texts import (
     BIT_STRING,
     INTEGER,
+    OCTET_STRING,
     SEQUENCE,
+    Block,
     Wiped,
     blocks,
     break_lines,
+    dek_info,
     element,
     from_base58,
     from_base64,
@@ -80,6 +82,8 @@ _NAMES: Mapping[bytes, tuple[str, str]] = {
     b"-----BEGIN ": ("is a PEM file without a private key", _COPY),
     b"PuTTY-User-Key-File": ("is a private key in PuTTY's own form", _NEW),
 }
+# The ciphers of DEK-Info that `cryptography` reads, and how many hex digits their initialization vector has.
+_DIGITS_OF_IV = {b"AES-256-CBC": 32, b"AES-128-CBC": 32, b"DES-EDE3-CBC": 16}
 _SSH_PUBLIC = (b"ssh-rsa ", b"ssh-ed25519 ", b"ecdsa-sha2-", b"sk-ssh-", b"sk-ecdsa-")
 
 _DIGESTS: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
@@ -187,7 +191,7 @@ def read_private_key(
     """
     with Wiped() as wiped:
         if is_der(secret):
-            return _of_der(secret, passphrase, wiped)
+            return _of_der(secret, passphrase)
         text = wiped(bytearray(secret))
         if b"-\0-\0-" in text:
             raise PrivateKeyError(*_UTF_16)
@@ -217,19 +221,28 @@ def _of_pem(text: bytearray, passphrase: bytearray | None, wiped: Wiped) -> Priv
         if mistake or text.startswith(_SSH_PUBLIC):
             raise PrivateKeyError(*(mistake or _PUBLIC))
         return None
-    block = private[0]
-    lines = dek_info(text, block)
-    content = from_base64(wiped(part_of(text, lines.end() if lines else block.start, block.end)))
+    return _of_block(text, private[0], passphrase, wiped)
+
+
+def _of_block(text: bytearray, block: Block, passphrase: bytearray | None, wiped: Wiped) -> PrivateKey:
+    """Read a block of PEM that is called a private key."""
+    headers = dek_info(text, block)
+    body = wiped(part_of(text, headers.end() if headers else block.start, block.end))
+    content = from_base64(body)
     if content is None:
         raise PrivateKeyError(*_DAMAGED)
     wiped(content)
     if block.label.startswith("OPENSSH"):
         raise PrivateKeyError(_OPENSSH, _NEW if b"ssh-ed25519" in content else _SSH_CONVERTS)
-    if lines is not None:
-        return _load(_opened(lambda phrase: decrypted_block(lines, content, phrase), passphrase, wiped))
+    if headers is not None:
+        if (digits := _DIGITS_OF_IV.get(headers["cipher"])) is None:
+            raise PrivateKeyError(*_UNKNOWN)
+        if len(headers["iv"]) != digits:  # at a shorter one, `cryptography` panics
+            raise PrivateKeyError(*_DAMAGED)
+        return _opened(load_pem_private_key, block.encrypted_pem(headers, body), passphrase)
     if not is_der(content):
         raise PrivateKeyError(*_DAMAGED)
-    return _of_der(content, passphrase, wiped)
+    return _of_der(content, passphrase)
 
 
 def _of_line(
@@ -240,7 +253,7 @@ def _of_line(
     line = wiped(part_of(text, start, len(text)))
     data = wiped(from_base64(line) or bytearray())
     if is_der(data):
-        return _of_der(data, passphrase, wiped)
+        return _of_der(data, passphrase)
     if key_text == "base58":
         data = wiped(from_base58(line) or bytearray())
     key = None if key_text == "pem" else _of_seed(data)
@@ -261,7 +274,7 @@ def _of_seed(data: bytearray) -> PrivateKey | None:
     return PrivateKey(Kind.ED25519, key) if is_pair or len(data) == _SEED else None
 
 
-def _of_der(data: bytearray, passphrase: bytearray | None, wiped: Wiped) -> PrivateKey:
+def _of_der(data: bytearray, passphrase: bytearray | None) -> PrivateKey:
     """Read DER: a private key is a version and more, an encrypted one an algorithm and octets."""
     try:
         inner = members(data, element(data, 0, len(data)))
@@ -276,33 +289,37 @@ def _of_der(data: bytearray, passphrase: bytearray | None, wiped: Wiped) -> Priv
         if passphrase is not None:
             raise PrivateKeyError(*_OPEN)
         return _load(data)
-    if is_encrypted(data):
-        return _load(_opened(lambda phrase: decrypted(data, phrase), passphrase, wiped))
+    if tags == [SEQUENCE, OCTET_STRING]:  # an EncryptedPrivateKeyInfo (RFC 5958 section 3)
+        return _opened(load_der_private_key, data, passphrase)
     raise PrivateKeyError(*(_PUBLIC if tags == [SEQUENCE, BIT_STRING] else _CERTIFICATE))
 
 
-def _opened(
-    decrypt: Callable[[bytearray], bytearray | None], passphrase: bytearray | None, wiped: Wiped
-) -> bytearray:
+def _opened(load: Callable[..., object], data: bytearray, passphrase: bytearray | None) -> PrivateKey:
+    """Read an encrypted private key by its passphrase."""
     if passphrase is None:
         raise PrivateKeyError(*_CLOSED)
     try:
-        data = decrypt(passphrase)
-    except UnknownEncryptionError:
-        raise PrivateKeyError(*_UNKNOWN) from None
-    except ValueError:
-        raise PrivateKeyError(*_DAMAGED) from None
-    if data is None:
-        raise PrivateKeyError(*_NOT_OPENED)
-    return wiped(data)
+        key = load(data, passphrase)
+    except UnsupportedAlgorithm:
+        raise PrivateKeyError(*_UNREADABLE) from None
+    except (ValueError, TypeError) as error:
+        # Only the text tells an unknown cipher from a wrong passphrase, by which a key may also look damaged.
+        is_unknown = "unknown" in str(error).lower()
+        raise PrivateKeyError(*(_UNKNOWN if is_unknown else _NOT_OPENED)) from None
+    return _usable(key)
 
 
 def _load(data: bytearray) -> PrivateKey:
-    """Read a private key in DER that is not encrypted, of a kind with which exchanges sign."""
+    """Read a private key in DER that is not encrypted."""
     try:
         key = load_der_private_key(data, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise PrivateKeyError(*_UNREADABLE) from None
+    return _usable(key)
+
+
+def _usable(key: object) -> PrivateKey:
+    """Return a key of a kind with which exchanges sign."""
     if isinstance(key, Ed25519PrivateKey):
         return PrivateKey(Kind.ED25519, key)
     if isinstance(key, RSAPrivateKey):
