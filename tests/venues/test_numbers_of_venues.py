@@ -77,3 +77,17 @@ def test_the_numbers_are_those_that_are_listed(name: str) -> None:
 
 def test_a_section_is_a_venue_s() -> None:
     assert LISTED.keys() <= {venue_of(file).name for file in FILES}
+
+
+@pytest.mark.parametrize("name", [file.stem for file in FILES if file.stem != "service"])
+def test_the_tier_is_what_signing_changes(name: str) -> None:
+    """As docs/venues.md has it; `1b` differs from `1a` by what is computed, as people see it."""
+    schemes = named(name).schemes.values()
+    kinds = {
+        "5": any(one.is_static for one in schemes),
+        "4": any(one.json is not None and one.json.names for one in schemes),
+        "3": any(text for one in schemes for text in (*one.form.values(), *one.form_end.values())),
+        "2": any(text for one in schemes for text in (*one.query.values(), *one.query_end.values())),
+        "1": True,
+    }
+    assert named(name).tier[:1] == next(tier for tier, is_so in kinds.items() if is_so)
