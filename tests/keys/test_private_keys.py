@@ -389,6 +389,8 @@ def test_a_key_that_is_cut_off_is_named_wherever_it_ends(kind: str, form: Privat
     )
 
 
+LARGE = "is a private key of more than 5000 bytes; "
+
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "a member that has no end": (b'{"privateKey": "-----BEGIN', CUT),
     "a member that ends in a backslash": (b'{"privateKey": "\\', CUT),
@@ -398,6 +400,12 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "a member with letters that are no ASCII": (b'{"privateKey": "\\u20ac\\t"}', CUT),
     "nothing between the lines": (b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n", CUT),
     "DER in DER that is none": (b"0\x05\x02\x01\x00\x30\x09", CUT),
+    "a seed of 31 bytes": (
+        bytes.fromhex("302d020100300506032b65700421041f") + SEED[:31],
+        UNREADABLE,
+    ),
+    "a number of 160,000 bits": (b"0\x82\x4e\x27\x02\x01\x00\x02\x82\x4e\x20" + b"\x7f" * 20_000, LARGE),
+    "nothing but first lines": (b"-----BEGIN PRIVATE KEY-----" * 2_400, CUT),
     "a version alone": (b"0\x05\x02\x01\x00\x05\x00", UNREADABLE),
     "no member": (b"0\x03\x05\x05\x05", CUT),
     "an empty version": (b"0\x03\x02\x00\x05", CUT),

@@ -22,7 +22,8 @@ _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
 _MEMBER = re.compile(rb'"privateKey"\s*:\s*"')
 _ESCAPED = {ord("n"): ord("\n"), ord("r"): ord("\r"), ord("t"): ord("\t")}
 _BACKSLASH, _QUOTE = ord("\\"), ord('"')
-_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+# Nothing between the two lines has five dashes: with `.*?`, a text of many first lines took seconds.
+_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----((?:[^-]|-(?!----))*+)-----END \1-----")
 _DEK_INFO = re.compile(
     rb"\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*(?P<cipher>[A-Z0-9-]+),\s*(?P<iv>[0-9A-Fa-f]+)\s"
 )

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding as paddings
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePrivateKey
@@ -44,6 +44,7 @@ from sealgate.venues.key_kinds import Kind, Signer
 from sealgate.venues.scheme import Scheme
 
 LEAST_BITS = 2048  # of RSA
+_MOST_BYTES = 5000  # of DER: an RSA key of 8192 bits; to check a larger one would stop all else for seconds
 _SEED = 32
 _NUMBER = 32  # bytes of r, and of s
 _ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # what stands before the 32 bytes (RFC 8410)
@@ -59,6 +60,7 @@ _UNREADABLE = (
     "is a private key that is damaged, or of a kind with which no exchange signs",
     f"{_COPY}, or {_NEW}",
 )
+_LARGE = (f"is a private key of more than {_MOST_BYTES} bytes", _NEW)
 _UTF_16 = ("is a text in UTF-16", "save it as UTF-8")
 _SEVERAL = ("holds several private keys", "let it hold one")
 _CLOSED = ("is an encrypted private key", 'name its passphrase in secret_passphrase, as in "file:/path"')
@@ -298,9 +300,11 @@ def _opened(load: Callable[..., object], data: bytearray, passphrase: bytearray 
     """Read an encrypted private key by its passphrase."""
     if passphrase is None:
         raise PrivateKeyError(*_CLOSED)
+    if len(data) > 2 * _MOST_BYTES:  # it may be in base64
+        raise PrivateKeyError(*_LARGE)
     try:
         key = load(data, passphrase)
-    except UnsupportedAlgorithm:
+    except (UnsupportedAlgorithm, InternalError):
         raise PrivateKeyError(*_UNREADABLE) from None
     except (ValueError, TypeError) as error:
         # Only the text tells an unknown cipher from a wrong passphrase, by which a key may also look damaged.
@@ -311,9 +315,11 @@ def _opened(load: Callable[..., object], data: bytearray, passphrase: bytearray 
 
 def _load(data: bytearray) -> PrivateKey:
     """Read a private key in DER that is not encrypted."""
+    if len(data) > _MOST_BYTES:
+        raise PrivateKeyError(*_LARGE)
     try:
         key = load_der_private_key(data, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except (ValueError, TypeError, UnsupportedAlgorithm, InternalError):  # the last: a seed of another length
         raise PrivateKeyError(*_UNREADABLE) from None
     return _usable(key)
 
