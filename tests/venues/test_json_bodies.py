@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
-from sealgate.venues.json_bytes import cut_members, put_members
+from sealgate.venues.json_bytes import MOST_BYTES, cut_members, put_members
 from sealgate.venues.own_parameters import BodyType
 from sealgate.venues.sealer import JSON_LINE, Sealer
 from sealgate.venues.unsignable import UnsignableError
@@ -234,6 +234,34 @@ def test_what_a_key_or_a_bot_writes_ends_no_string_of_json() -> None:
     assert part(text, "größe".encode()) == '{"a":"K","b":"größe"}'.encode()
     with pytest.raises(UnsignableError, match="UTF-8"):
         part(text, b"\xff")
+
+
+TAKEN_APART = ["{body|canonical}", "{body|flat_json}", "{body|as_form_lists}"]
+LARGEST = b'{"b":"%b"}' % (b"a" * (MOST_BYTES - 8))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f'p = "{one}"' for one in (*TAKEN_APART, "{body|as_form}", "{body|pairs}")),
+        'p = { json = { a = "{body|bare}" } }',
+        'p = { of = "{body}", at = "/b" }',
+        'p = { each = "{body}", then = "{item}" }',
+    ],
+)
+def test_json_is_taken_apart_up_to_a_size(text: str) -> None:
+    whole = b"[%b]" % LARGEST[5:-1] if "each" in text else LARGEST
+    whole += b" " * (MOST_BYTES - len(whole))
+    assert part(text, whole)
+    with pytest.raises(UnsignableError, match=f"more than {MOST_BYTES} bytes"):
+        part(text, whole + b" ")
+
+
+def test_a_body_that_gets_members_is_not_signed_where_it_is_larger() -> None:
+    large = LARGEST + b" "
+    assert cut_members(large, {b"b"}) == large
+    with pytest.raises(UnsignableError, match=f"more than {MOST_BYTES} bytes"):
+        sent(BODY + HEADERS + MEMBERS, large)
 
 
 @pytest.mark.parametrize(

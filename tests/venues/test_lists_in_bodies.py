@@ -27,7 +27,7 @@ def test_the_members_of_a_list_keep_their_bytes(text: bytes, items: list[bytes])
 
 
 @pytest.mark.parametrize(
-    "text", [b"[", b"[1 2]", b"[1,]", b"[1", b"[1] 2", b"[1]]", b"[NaN]", b"[\xff]", b"[" * 99_999]
+    "text", [b"[", b"[1 2]", b"[1,]", b"[1", b"[1] 2", b"[1]]", b"[NaN]", b"[\xff]", b"[" * 60_000]
 )
 def test_what_only_begins_as_a_list_is_refused(text: bytes) -> None:
     with pytest.raises(UnsignableError, match="must be a JSON list"):

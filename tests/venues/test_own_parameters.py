@@ -213,7 +213,7 @@ def test_where_no_parameter_is_the_gateways_any_body_is_signed() -> None:
 
 
 def test_what_only_looks_like_json_is_not_signed() -> None:
-    for body in (b"[" * 100_000, b'{"a": NaN}', b'{"a": "\xff"}'):
+    for body in (b"[" * 60_000, b'{"a": NaN}', b'{"a": "\xff"}'):
         with pytest.raises(UnsignableError, match="begins as JSON does"):
             signed(ALL["mexc"], "POST", PATH, body, body_type(None, None))
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from sealgate.venues.json_bytes import as_form, as_form_lists, canonical, flat_json, pairs
+from sealgate.venues.json_bytes import as_form, as_form_lists, canonical, check_size, flat_json, pairs
 from sealgate.venues.unsignable import UnsignableError
 
 _BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -40,6 +40,7 @@ def _name(parameter: bytes) -> bytes:
 
 def _bare(value: bytes) -> bytes:
     """Return what stands in a JSON text without quotes, if it is one JSON value or nothing."""
+    check_size(value)
     try:
         if value:
             json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)

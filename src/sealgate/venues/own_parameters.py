@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from sealgate.venues.json_bytes import check_size
 from sealgate.venues.letters import plain_letters
 from sealgate.venues.unsignable import UnsignableError
 
@@ -145,7 +146,11 @@ def _shortened(found: re.Match[bytes]) -> bytes:
 
 
 def _members(body: bytes) -> tuple[str, ...] | None:
-    """Return the names of a JSON object's members, none of a list's; None if the body is no JSON in UTF-8."""
+    """Return the names of a JSON object's members, none of a list's; None if the body is no JSON in UTF-8.
+
+    Raises UnsignableError where it is too large to be looked at.
+    """
+    check_size(body)
     try:
         document = json.loads(
             body.decode("utf-8"),
