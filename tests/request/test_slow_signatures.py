@@ -14,6 +14,7 @@ from rig.station import KEY, running_station
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S
 from sealgate.keys import signer as signers
+from sealgate.machine.system import System
 from sealgate.orders.halts import Scope
 from sealgate.venues.key_kinds import Signer
 from sealgate.venues.scheme import Scheme
@@ -93,4 +94,19 @@ async def test_an_order_that_is_halted_while_it_is_signed_is_not_sent(
         brake.may_end.set()
         reply = await waiting
         assert (reply.status, reply.reason) == (503, "halted")
+        assert not [one for one in upstream.received if b"/order" in one.target]
+
+
+async def test_an_order_whose_deadline_passes_while_it_is_signed_is_not_sent(
+    brake: Brake, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_station(upstream, ENVIRON, **SETTINGS) as station, station.bot() as slow:
+        raw = order("slow").replace(b"Authorization", b"X-Gateway-Deadline-Ms: 5000\r\nAuthorization", 1)
+        waiting = asyncio.create_task(slow.ask(raw))
+        assert await asyncio.to_thread(brake.begun.wait, PATIENCE_S)
+        before = System.now
+        monkeypatch.setattr(System, "now", lambda *_: before() + 6)
+        brake.may_end.set()
+        reply = await waiting
+        assert (reply.status, reply.reason) == (504, "deadline_exceeded")
         assert not [one for one in upstream.received if b"/order" in one.target]

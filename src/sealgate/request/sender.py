@@ -85,6 +85,7 @@ class Sender:
             if permit.has_waited:
                 now = self._system.now()
                 self._standing.check(ticket, context, now)
+                timeout_s = self.time_left_s(context, now)
                 if permit.is_paused(now):
                     return None
                 is_too_old = not context.may_be_lost and not connection.life.carries_order(now)
