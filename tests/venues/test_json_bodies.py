@@ -120,12 +120,12 @@ def test_a_member_without_a_value_is_not_signed() -> None:
 
 
 def test_a_request_that_has_no_place_for_members_is_refused_unless_the_query_has_one() -> None:
-    with pytest.raises(UnsignableError, match="wants a JSON object"):
+    with pytest.raises(UnsignableError, match="only with a JSON object"):
         sent(BODY + HEADERS + MEMBERS, b"", "GET")
     in_query = 'query = { GET = "nonce={nonce}" }\n'
     signer = sealer(f'nonce = "ms"\nmessage = "{{query}}{{body}}"\n{in_query}{HEADERS}{MEMBERS}')
     assert signer.sign(NOW_MS, b"77", "GET", parse_target("/a", ""), b"")[1] == "/a?nonce=77"
-    with pytest.raises(UnsignableError, match="wants a JSON object"):
+    with pytest.raises(UnsignableError, match="only with a JSON object"):
         signer.sign(NOW_MS, b"77", "GET", parse_target("/a", ""), b"b=1")
 
 
@@ -270,20 +270,20 @@ def test_a_body_that_gets_members_is_not_signed_where_it_is_larger() -> None:
         ("[signing.json]\na = 1.5", "6: a must be a text, a whole number, true or false, a list or a table"),
         (
             '[signing.json]\na = "{nonce|bare}s"',
-            "6: a: a value with `bare` stands alone, and `bare` is its last filter",
+            "6: a: {name|bare} must be the whole text, and bare its last filter",
         ),
         (
             '[signing.json]\na = "{nonce|bare|upper}"',
-            "6: a: a value with `bare` stands alone, and `bare` is its last filter",
+            "6: a: {name|bare} must be the whole text, and bare its last filter",
         ),
         ('[signing.json]\n"?" = "x"', "6: '?' is not a name of printable ASCII"),
-        ('[signing.json]\n"*" = "{path}"', '5: json: what stands at "*" is "{body}"'),
+        ('[signing.json]\n"*" = "{path}"', '5: json: "*" must be "{body}"'),
         (
             '[signing.json]\na = "{p}"\n[signing.parts]\np = "x"',
-            "5: without {signature}, json may not be made of parts",
+            "5: json has a part, but no {signature}: it is then put in before parts are made",
         ),
-        ('[signing.parts]\np = { json = {}, of = "x" }', "6: p: json stands alone"),
-        ('[signing.parts]\np = { of = "x" }', "6: p has one of finds, then and at beside of"),
+        ('[signing.parts]\np = { json = {}, of = "x" }', "6: p: json takes no other key beside it"),
+        ('[signing.parts]\np = { of = "x" }', "6: p: of takes one of finds, then and at beside it"),
         ('[signing.parts]\np = { of = "x", at = "a" }', "6: at = 'a' is not a JSON pointer such as /params"),
         ('[signing.by_route]\n"GET a" = "x"', "6: 'GET a' is not a method and a path such as POST /v1/order"),
         ('[signing.by_route]\n"GET /a" = "x y"', "6: GET /a = 'x y' is not a name without blanks"),

@@ -113,7 +113,7 @@ def test_a_call_is_signed_by_its_name() -> None:
     sealer, target = sealer_of(mine, material("secret")), parse_target("/order", "")
     assert sealer.message(NOW_MS, b"", "POST", target, b'{"a":1}') == b"i=orderExecute&a=1"
     for method, raw in (("GET", "/order"), ("POST", "/order/"), ("POST", "/Order")):
-        with pytest.raises(ValueError, match="names of calls, and its file has none for this one"):
+        with pytest.raises(ValueError, match="its file has no name for this one"):
             sealer.message(NOW_MS, b"", method, parse_target(raw, ""), b"")
 
 
@@ -138,11 +138,11 @@ def test_a_call_is_signed_by_its_name() -> None:
         ('[signing.headers]\nA = "{secret}"', "5: {secret} needs static = true: the secret itself is sent"),
         (
             '[signing.headers]\nA = "{p}"\n[signing.parts]\np = "{body}"',
-            "6: A: a header may have {p} as base64, pct or sha512 alone",
+            "6: A: in a header, {p} must end with one of the filters base58, base64, ",
         ),
     ],
 )
 def test_mistakes_of_a_file_are_told(text: str, cause: str) -> None:
     with pytest.raises(VenueError) as raised:
         venue(text)
-    assert str(raised.value) == f"mine.toml:{cause}"
+    assert str(raised.value).startswith(f"mine.toml:{cause}")

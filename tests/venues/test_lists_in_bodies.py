@@ -76,7 +76,7 @@ def test_members_that_cannot_be_written_so_are_refused(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("part", "error"),
     [
-        ('orders = { each = "{body}" }', "orders: each goes with then"),
+        ('orders = { each = "{body}" }', "orders: each takes then beside it, and no other key"),
         ('orders = { of = "{body}", then = "{item}" }', "unknown name {item}"),
     ],
 )

@@ -527,9 +527,12 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
             ('[signing.headers]\nA = "a\\nb"', "6: A has a control character"),
             (
                 '[signing.headers]\nA = "{body}"',
-                "6: A: a header may have {body} as base64, pct or sha512 alone",
+                "6: A: in a header, {body} must end with one of the filters base58, base64, ",
             ),
-            ('[signing.headers]\nA = "{query|unquote}"', "6: A: a header may have {query} as base64, "),
+            (
+                '[signing.headers]\nA = "{query|unquote}"',
+                "6: A: in a header, {query} must end with one of the filters base58, ",
+            ),
             ('[clock]\nfield = "data"', "6: field = 'data' is not a JSON pointer such as /data/0/ts"),
             ('[limits]\nscope = "user"', "6: scope = 'user' is unknown; it may be key, account, address"),
             ('[limits]\nknown = ["20"]', "6: '20' in known is not a limit such as 1200/60s"),

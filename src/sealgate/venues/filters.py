@@ -45,7 +45,7 @@ def _bare(value: bytes) -> bytes:
         if value:
             json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise UnsignableError("what is signed as JSON is none") from None
+        raise UnsignableError("a value that this venue signs as JSON is not JSON") from None
     return value.strip(b" \t\n\r")
 
 

@@ -89,7 +89,7 @@ def _read(table: Table, key: str, value: object, parse: Parse) -> JsonNode:
     text = parse(table, key, value)
     bare = [piece for piece in text if isinstance(piece, Ref) and _BARE in piece.filters]
     if bare and (len(text) > 1 or bare[0].filters.index(_BARE) < len(bare[0].filters) - 1):
-        raise table.error(key, f"{key}: a value with `bare` stands alone, and `bare` is its last filter")
+        raise table.error(key, f"{key}: {{name|bare}} must be the whole text, and bare its last filter")
     return JsonText(text, bool(bare))
 
 

@@ -282,8 +282,9 @@ def _headers(
             raise table.error(name, f"{name} has a control character")
         for ref in (piece for piece in text if isinstance(piece, Ref)):
             if not _is_safe(ref, free):
+                last = ", ".join(sorted(_SAFE_IN_HEADERS))
                 raise table.error(
-                    name, f"{name}: a header may have {{{ref.name}}} as base64, pct or sha512 alone"
+                    name, f"{name}: in a header, {{{ref.name}}} must end with one of the filters {last}"
                 )
         headers.append((name, text))
     return tuple(headers)
@@ -319,12 +320,14 @@ def _members(table: Table, names: tuple[str, ...]) -> JsonObject | None:
     members = read_object(table.table("json"), parse)
     written = set[str]().union(*map(names_in, templates_in(members)))
     if SIGNATURE not in written and written - {*NAMES}:
-        raise table.error("json", "without {signature}, json may not be made of parts")
+        raise table.error(
+            "json", "json has a part, but no {signature}: it is then put in before parts are made"
+        )
     own = (Ref(BODY),)
     if members.own is None:
         return JsonObject((), own, members.before)
     if members.own != own:
-        raise table.error("json", 'json: what stands at "*" is "{body}"')
+        raise table.error("json", 'json: "*" must be "{body}"')
     return members
 
 
@@ -349,15 +352,15 @@ def _part(table: Table, name: str, names: tuple[str, ...]) -> Part:
 
     if "json" in written:
         if len(written) > 1:
-            raise table.error(name, f"{name}: json stands alone")
+            raise table.error(name, f"{name}: json takes no other key beside it")
         return Part(name, {}, json=read_object(inner.table("json"), parse))
     if "each" in written:
         if set(written) != {"each", "then"}:
-            raise table.error(name, f"{name}: each goes with then")
+            raise table.error(name, f"{name}: each takes then beside it, and no other key")
         then = _choice(inner, "then", (*names, ITEM))
         return Part(name, _choice(inner, "each", names), then=then, is_each=True)
     if len(written) != 2:  # noqa: PLR2004 - `of`, and what is made of it
-        raise table.error(name, f"{name} has one of finds, then and at beside of")
+        raise table.error(name, f"{name}: of takes one of finds, then and at beside it")
     text = _choice(inner, "of", names)
     if "then" in written:
         return Part(name, text, then=_choice(inner, "then", names))

@@ -214,7 +214,9 @@ class Sealer:
         if plan.takes_route:
             name = self.scheme.by_route.get((method, target.path[self._cut :]))
             if name is None:
-                raise UnsignableError("this venue signs names of calls, and its file has none for this one")
+                raise UnsignableError(
+                    "this venue signs the name of each call, and its file has no name for this one"
+                )
             values[-1] = name
         values[_QUERY] = plan.query(values) if plan.query else query
         if self.scheme.sorts_query:
@@ -277,9 +279,9 @@ class Sealer:
         takes_route = scheme.needs("by_route")
         is_in_query = bool(query or picked(scheme.query_end)) and kind != FORM
         if members is None and scheme.json is not None and not is_in_query:
-            fault = "this venue signs no such request: it wants a JSON object as the body"
+            fault = "this venue signs such a request only with a JSON object as its body"
         elif not is_carried or (has_form and kind == JSON):
-            fault = "this venue signs no such body: the parameters that it requires go into a form"
+            fault = "this venue signs no such body: the parameters that it requires belong in a form"
         else:
             fault = ""
         return _Plan(
