@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from sealgate.venues.filters import BASE58_DIGITS
+
 INTEGER, BIT_STRING, OCTET_STRING, SEQUENCE = 0x02, 0x03, 0x04, 0x30
 _LONG_FORM, _LONGEST_LENGTH = 0x80, 3
 _FIRST_IN_TEXTS, _LOOKED_AT = 0x09, 6
 
 _BLANK, _NOT_ONE = 0xFE, 0xFF
 _PAD = ord("=")
-_DIGITS_OF_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _LONGEST_BASE58 = 100  # 64 bytes are at most 88
 
 _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
@@ -40,7 +41,7 @@ def _values(*alphabets: bytes) -> bytes:
 
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-_BASE64, _BASE58 = _values(_LETTERS + b"+/", _LETTERS + b"-_"), _values(_DIGITS_OF_BASE58)
+_BASE64, _BASE58 = _values(_LETTERS + b"+/", _LETTERS + b"-_"), _values(BASE58_DIGITS)
 
 
 class Wiped:

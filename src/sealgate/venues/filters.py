@@ -3,14 +3,12 @@
 import base64
 import binascii
 import hashlib
-import json
 from collections.abc import Callable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from sealgate.venues.json_bytes import as_form, as_form_lists, canonical, check_size, flat_json, pairs
-from sealgate.venues.unsignable import UnsignableError
+from sealgate.venues.json_bytes import as_form, as_form_lists, bare, canonical, flat_json, pairs
 
-_BASE58 = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+BASE58_DIGITS = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def base64url(value: bytes) -> bytes:
@@ -24,7 +22,7 @@ def base58(value: bytes) -> bytes:
     number, digits = int.from_bytes(value, "big"), bytearray()
     while number:
         number, digit = divmod(number, 58)
-        digits.append(_BASE58[digit])
+        digits.append(BASE58_DIGITS[digit])
     return b"1" * zeros + bytes(reversed(digits))
 
 
@@ -36,21 +34,6 @@ def sort_parameters(query: bytes) -> bytes:
 
 def _name(parameter: bytes) -> bytes:
     return parameter.partition(b"=")[0]
-
-
-def _bare(value: bytes) -> bytes:
-    """Return what stands in a JSON text without quotes, if it is one JSON value or nothing."""
-    check_size(value)
-    try:
-        if value:
-            json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise UnsignableError("a value that this venue signs as JSON is not JSON") from None
-    return value.strip(b" \t\n\r")
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(name)
 
 
 FILTERS: dict[str, Callable[[bytes], bytes]] = {
@@ -75,5 +58,5 @@ FILTERS: dict[str, Callable[[bytes], bytes]] = {
     "pairs": pairs,
     "canonical": canonical,
     "flat_json": flat_json,
-    "bare": _bare,
+    "bare": bare,
 }

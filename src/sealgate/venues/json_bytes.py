@@ -303,6 +303,17 @@ def as_form_lists(body: bytes) -> bytes:
     return "&".join(members).encode("ascii")
 
 
+def bare(value: bytes) -> bytes:
+    """Return what stands in a JSON text without quotes, if it is one JSON value or nothing."""
+    check_size(value)
+    try:
+        if value:
+            json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise UnsignableError("a value that this venue signs as JSON is not JSON") from None
+    return value.strip(_BLANK)
+
+
 @_refusing
 def pairs(body: bytes) -> bytes:
     """Return the members of a flat JSON object as name=value with commas between them, nothing escaped."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sealgate.venues.document import Table
 from sealgate.venues.json_bytes import put_members
-from sealgate.venues.templates import Ref, Render, Template
+from sealgate.venues.templates import Ref, Render, Template, names_in
 from sealgate.venues.unsignable import UnsignableError
 
 OWN = "*"  # the name at which the members of the bot stand
@@ -104,6 +104,11 @@ def templates_in(node: JsonNode) -> Iterator[Template]:
         yield from () if node.own is None else (node.own,)
         for member in (*node.before, *node.behind):
             yield from templates_in(member.value)
+
+
+def names_in_json(node: JsonNode) -> set[str]:
+    """Return the names that its texts mention."""
+    return set[str]().union(*map(names_in, templates_in(node)))
 
 
 def bind_json(node: JsonNode, bound: Callable[[Template], Render]) -> Render:

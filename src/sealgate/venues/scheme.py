@@ -22,7 +22,7 @@ from sealgate.venues.encodings import (
     STAMPS,
 )
 from sealgate.venues.filters import FILTERS
-from sealgate.venues.json_texts import JsonObject, read_object, templates_in
+from sealgate.venues.json_texts import JsonObject, names_in_json, read_object, templates_in
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.order_terms import steps
 from sealgate.venues.routes import METHODS
@@ -318,10 +318,11 @@ def _members(table: Table, names: tuple[str, ...]) -> JsonObject | None:
         return _template(inner, key, text, names)
 
     members = read_object(table.table("json"), parse)
-    written = set[str]().union(*map(names_in, templates_in(members)))
+    written = names_in_json(members)
     if SIGNATURE not in written and written - {*NAMES}:
         raise table.error(
-            "json", "json has a part, but no {signature}: it is then put in before parts are made"
+            "json",
+            "json has a part, but no {signature}: it is then put in before parts are made",
         )
     own = (Ref(BODY),)
     if members.own is None:

@@ -5,14 +5,14 @@ a JSON object; what a bot added that signs with dummy keys is cut out first.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sealgate.http.target import Target
 from sealgate.venues.encodings import ENCODERS, STAMPS
 from sealgate.venues.filters import FILTERS, sort_parameters
 from sealgate.venues.json_bytes import cut_members, items_of, member_at
-from sealgate.venues.json_texts import bind_json, templates_in
+from sealgate.venues.json_texts import bind_json, names_in_json, templates_in
 from sealgate.venues.key_kinds import Signer
 from sealgate.venues.own_parameters import (
     BodyType,
@@ -243,39 +243,34 @@ class Sealer:
             text = picked(choice)
             return bound(text) if text else None
 
-        # 1. What stands in the body: members of an object, or parameters of a form.
+        # 1. What is added: to the body members of an object or parameters of a form, and to the query.
         is_object = kind == JSON or (kind == EMPTY and method in scheme.json_empty)
         members = scheme.json if is_object else None
-        written = set[str]() if members is None else set[str]().union(*map(names_in, templates_in(members)))
+        written = set[str]() if members is None else names_in_json(members)
         form = _appending(picked(scheme.form), BODY)
         has_form = bool(form or picked(scheme.form_end))
         query = _appending(picked(scheme.query), "query")
         # 2. Parts that are made of the signature are made after it. While a part is made of the members of a
         #    list, each of those stands where the part itself will.
         after = _after_signature(scheme.parts, picked)
-        early, late = [], []
-        for part in scheme.parts:
-            if part.name not in after:
+
+        def renders(parts: Iterable[Part]) -> Iterator[Render]:
+            for part in parts:
                 slots[ITEM] = len(slots)
-                early.append(_of_part(part, made, bound))
+                yield _of_part(part, made, bound)
                 slots[part.name] = slots.pop(ITEM)
+
+        early = tuple(renders(part for part in scheme.parts if part.name not in after))
         message = made(scheme.message)
         slots[SIGNATURE] = len(slots)
-        for part in scheme.parts:
-            if part.name in after:
-                slots[ITEM] = len(slots)
-                late.append(_of_part(part, made, bound))
-                slots[part.name] = slots.pop(ITEM)
+        late = tuple(renders(part for part in scheme.parts if part.name in after))
         lines = _lines(scheme.headers)
-        is_late = bool(written & {SIGNATURE, *after})
         put = None if members is None else bind_json(members, bound)
+        signed = {SIGNATURE, *after}
+        is_late = bool(written & signed)
         # 3. What has no place for the signature, or for what must be signed, is not signed.
-        carriers = [names_in(text) for text in (lines, picked(scheme.query_end), picked(scheme.form_end))]
-        is_carried = scheme.is_static or any(
-            names & {SIGNATURE, *after} for names in (*carriers, written if is_late else set())
-        )
-        taken = names_in((*picked(scheme.message), *lines))
-        edits = bool(query or form or members or scheme.strips or scheme.sorts_query or scheme.query_end)
+        carriers = (lines, picked(scheme.query_end), picked(scheme.form_end))
+        is_carried = scheme.is_static or is_late or any(names_in(text) & signed for text in carriers)
         takes_route = scheme.needs("by_route")
         is_in_query = bool(query or picked(scheme.query_end)) and kind != FORM
         if members is None and scheme.json is not None and not is_in_query:
@@ -284,6 +279,9 @@ class Sealer:
             fault = "this venue signs no such body: the parameters that it requires belong in a form"
         else:
             fault = ""
+        # 4. A request to which nothing is added, and of which no part is made, is signed by a shorter way.
+        taken = names_in((*picked(scheme.message), *lines))
+        edits = bool(query or form or members or scheme.strips or scheme.sorts_query or scheme.query_end)
         return _Plan(
             fault=fault,
             is_plain=not (fault or edits or has_form or early or late or takes_route),
@@ -295,9 +293,9 @@ class Sealer:
             cuts=cut_members if members and kind == JSON else cut_parameters if has_form else None,
             query=bound(query) if query else None,
             form=put if put and not is_late else bound(form) if form else None,
-            early=tuple(early),
+            early=early,
             message=message or _nothing,
-            late=tuple(late),
+            late=late,
             query_end=made(scheme.query_end),
             form_end=made(scheme.form_end),
             json_late=put if is_late else None,
