@@ -68,7 +68,7 @@ def reply_of(rule: Rule) -> str:
     )
 
 
-@pytest.mark.parametrize("name", [file.stem for file in FILES if file.stem != "service"])
+@pytest.mark.parametrize("name", [file.stem for file in FILES])
 def test_the_numbers_are_those_that_are_listed(name: str) -> None:
     venue = named(name)
     of_parent = numbers_of(named(venue.like)) if venue.like else set()
