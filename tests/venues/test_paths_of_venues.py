@@ -4,6 +4,7 @@ paths.txt has those that ccxt 4.5.90 does not have, and needs.txt, hummingbot.tx
 """
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -52,3 +53,11 @@ def test_each_path_with_a_number_is_one_that_ccxt_or_a_document_has(
     prefix = named(name).prefix
     paths = [prefix + row.template for row in own_routes(named(name))]
     assert [path for path in paths if re.search(r"\d", path) and not is_known(path)] == []
+
+
+@pytest.mark.parametrize("name", [file.stem for file in FILES])
+def test_no_route_is_named_twice(name: str) -> None:
+    """But that of the time, which is open by itself. A version that slipped may name what another row has."""
+    venue = named(name)
+    rows = Counter((row.method, venue.prefix + row.template) for row in own_routes(venue))
+    assert [row for row, count in rows.items() if count > 1 and row != ("GET", venue.clock_path)] == []
