@@ -72,6 +72,12 @@ def test_init_for_a_venue_names_what_its_keys_need(tmp_path: Path) -> None:
     ]
     assert (tmp_path / "sealgate.toml").read_text() == starter_text(built_in_venue("okx"))
     assert "base_url and keys.main.api_key" in config("init", "--force").stdout
+    either = config("init", "--force", "--venue", "bybit").stdout
+    assert "- store the secret or private key in main.secret" in either
+    assert "One of hmac, rsa.\n" in (tmp_path / "sealgate.toml").read_text()
+    assert "- store the private key in main.secret" in config("init", "--force", "--venue", "backpack").stdout
+    config("init", "--force", "--venue", "luno")
+    assert "# Each request carries the secret itself.\n" in (tmp_path / "sealgate.toml").read_text()
     assert "keys.main.api_key and keys.main.uid" in config("init", "--force", "--venue", "bitmart").stdout
 
 
@@ -80,7 +86,7 @@ def test_init_for_several_venues(tmp_path: Path) -> None:
     assert result.stdout.splitlines() == [
         "wrote both.toml; next:",
         "- set keys.binance.api_key and keys.okx.api_key in it",
-        "- store the secrets in binance.secret and okx.secret (chmod 600)",
+        "- store the secrets or private keys in binance.secret and okx.secret (chmod 600)",
         "- store the passphrase in okx.passphrase (chmod 600)",
         "- make the bot's token: (umask 077; sealgate token new > grid.token)",
         "- see what is missing: sealgate check --config both.toml",

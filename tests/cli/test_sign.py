@@ -152,6 +152,13 @@ def test_what_a_venue_adds_to_a_form_is_shown_and_sent_by_the_curl_command(tmp_p
     assert "Content-Type: application/x-www-form-urlencoded" in words
 
 
+def test_the_curl_command_says_that_a_body_with_added_members_is_json() -> None:
+    asked = ("POST", "/api/v4/trade-account/balance", "--curl")
+    words = shlex.split(sign(*asked, SEALGATE_VENUE="whitebit").stdout)
+    assert json.loads(words[words.index("--data-raw") + 1])["request"] == "/api/v4/trade-account/balance"
+    assert "Content-Type: application/json" in words
+
+
 def test_a_venue_that_signs_into_headers_leaves_target_and_body_alone(tmp_path: Path) -> None:
     body = tmp_path / "order.json"
     body.write_text('{"instId":"BTC-USDT"}')

@@ -58,7 +58,7 @@ async def test_one_that_its_public_key_does_not_fit_is_told(
     setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode())
     (told,) = await said_of_key(setup, "fail")
     assert "its public key refuses a signature that the private key made" in told
-    assert "copy the key again, or make another by `sealgate keys new`" in told
+    assert "copy the key again, or make another by `sealgate keys new --kind KIND`" in told
 
 
 async def test_a_kind_that_the_exchange_advises_against_is_warned_of(tmp_path: Path) -> None:
@@ -66,8 +66,9 @@ async def test_a_kind_that_the_exchange_advises_against_is_warned_of(tmp_path: P
     (told,) = await said_of_key(setup, "warn")
     assert "keys of this kind have expired" in told
     assert "make an Ed25519 key" in told
-    (readable,) = await said_of_key(setup, "ok")
+    readable, kind = await said_of_key(setup, "ok")
     assert "the secret is readable from file:" in readable
+    assert "it is no private key, so it signs as an HMAC secret" in kind
 
 
 async def test_a_secret_that_is_sent_itself_is_told(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ async def test_a_key_of_another_kind_than_the_setting_says_is_refused(tmp_path: 
 async def test_a_key_of_a_kind_that_the_exchange_does_not_take_is_refused(tmp_path: Path) -> None:
     setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode(), VENUE.replace("ed25519 = {}\n", ""))
     (told,) = await said_of_key(setup, "fail")
-    assert "is an Ed25519 private key, and Mine takes HMAC secrets or RSA keys or EC keys (ES256)" in told
+    assert "is an Ed25519 private key, and Mine takes HMAC secrets, RSA keys or EC keys (ES256)" in told
 
 
 WRITE: dict[str, Callable[[bytes], bytes]] = {"base64": base64.b64encode, "base58": base58}

@@ -292,7 +292,10 @@ def test_another_secret_is_no_private_key(secret: bytes, key_text: str) -> None:
 CUT = "is a private key that is cut off or damaged; copy it again, from its first line to its last"
 UNREADABLE = "is a private key that is damaged, or of a kind with which no exchange signs; copy it again"
 THE_OTHER = "store the private key that belongs to it"
-NEW = "make one by `sealgate keys new`, and register its public key at the exchange"
+NEW = (
+    "make one of a kind that the exchange takes by `sealgate keys new --kind KIND`, "
+    "and register its public key there"
+)
 
 
 def spki(kind: str, encoding: Encoding, form: PublicFormat = PublicFormat.SubjectPublicKeyInfo) -> bytes:

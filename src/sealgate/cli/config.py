@@ -16,7 +16,6 @@ from sealgate.machine.terminal import leave_with_error
 if TYPE_CHECKING:
     from sealgate.venues.venue import Venue
 
-
 _COMMANDS = {
     "init": ("sealgate.cli.config:init", "Write a commented starter file."),
     "show": ("sealgate.cli.config:show", "Show every setting's value and where it comes from."),
@@ -101,7 +100,12 @@ def _steps(file: Path, venues: "Mapping[str, Venue]") -> Iterator[str]:
     if urls or wanted:
         yield f"set {_listed([*urls, *wanted])} in it"
     secrets = [str(file.with_name(f"{alias}.secret")) for alias in keys]
-    yield f"store the {'secret' if len(keys) == 1 else 'secrets'} in {_listed(secrets)} (chmod 600)"
+    from sealgate.venues.key_kinds import Kind
+
+    kinds = {kind for venue in venues.values() for kind in venue.schemes}
+    words = [*["secret"] * (Kind.HMAC in kinds), *["private key"] * bool(kinds - {Kind.HMAC})]
+    stored = " or ".join(word if len(keys) == 1 else f"{word}s" for word in words)
+    yield f"store the {stored} in {_listed(secrets)} (chmod 600)"
     for alias, venue in keys.items():
         if venue.signing.needs("passphrase"):
             yield f"store the passphrase in {file.with_name(f'{alias}.passphrase')} (chmod 600)"

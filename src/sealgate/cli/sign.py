@@ -256,10 +256,10 @@ def _curl_words(signed: Signed, body_file: Path | None, upstream: Upstream) -> I
         yield from ("--proxy", str(upstream.proxy).replace("socks5:", "socks5h:", 1))
     for name, value in (*upstream.headers.items(), *signed.headers.items()):
         yield from ("--header", f"{name}: {value}")
+    is_json = signed.venue.name == DEFAULT_VENUE or signed.body[:1] in (b"{", b"[")
+    kind = "application/json" if is_json else _FORM
     if signed.has_other_body:
-        yield from ("--header", f"Content-Type: {_FORM}", "--data-raw", signed.body.decode("utf-8"))
+        yield from ("--header", f"Content-Type: {kind}", "--data-raw", signed.body.decode("utf-8"))
     elif body_file:
-        is_json = signed.venue.name == DEFAULT_VENUE or signed.body[:1] in (b"{", b"[")
-        kind = "application/json" if is_json else _FORM
         yield from ("--header", f"Content-Type: {kind}", "--data-binary", f"@{body_file}")
     yield signed.url

@@ -137,6 +137,8 @@ class _Exchange:
         """Return what the venue's file says to people, as comments."""
         venue = self.venue
         texts = [f"The exchange: {venue.title}.", venue.note]
+        if venue.signing.is_static:
+            texts.append("Each request carries the secret itself.")
         if venue.docs:
             texts.append(f"Its documentation: {venue.docs}")
         return [line for text in texts for line in _wrapped(text)]
@@ -188,7 +190,7 @@ class _Exchange:
         for setting in settings:
             line = f"{setting.path[-1]} = {toml_text(self._value(setting))}"
             if setting.name not in told:
-                yield from _wrapped(_comment(setting))
+                yield from _wrapped(_comment(setting, self.venue))
             told.add(setting.name)
             yield line if setting.name in self.pasted else f"#{line}"
 
@@ -228,9 +230,10 @@ def _order(setting: Setting) -> int:
     return 0 if len(setting.path) == 1 else 1 if setting.path[0] == "keys" else 2
 
 
-def _comment(setting: Setting) -> str:
-    choices = f" One of {', '.join(setting.choices)}." if setting.choices else ""
-    return f"{setting.description}{choices}"
+def _comment(setting: Setting, venue: Venue) -> str:
+    choices = [kind.value for kind in venue.schemes] if setting.name == "keys.*.kind" else setting.choices
+    told = f" One of {', '.join(choices)}." if choices else ""
+    return f"{setting.description}{told}"
 
 
 def _wrapped(text: str) -> list[str]:

@@ -128,8 +128,10 @@ def _look_at_kind(area: str, venue: Venue, key: SigningKey) -> Iterator[Finding]
             name = f"{in_words(signer.kind)}, fingerprint {key.sealer.fingerprint()}"
             yield ok(area, f"it is {name}; its public key verifies a signature that it made")
         else:
-            fix = "copy the key again, or make another by `sealgate keys new`"
+            fix = "copy the key again, or make another by `sealgate keys new --kind KIND`"
             yield fail(area, "its public key refuses a signature that the private key made", fix)
+    elif len(venue.schemes) > 1:
+        yield ok(area, "it is no private key, so it signs as an HMAC secret")
     if is_another_key(key.api_key, scheme, signer):
         fix = f"compare keys.{key.alias}.api_key and the secret with the exchange's list of keys"
         yield fail(area, "api_key is the public key of another private key", fix)

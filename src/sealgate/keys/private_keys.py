@@ -52,7 +52,10 @@ _ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # what stands before 
 _STORED = "what is stored as the secret"
 _THE_OTHER = "store the private key that belongs to it"
 _COPY = "copy it again, from its first line to its last"
-_NEW = "make one by `sealgate keys new`, and register its public key at the exchange"
+_NEW = (
+    "make one of a kind that the exchange takes by `sealgate keys new --kind KIND`, "
+    "and register its public key there"
+)
 _CONVERT = "convert it: openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEW"
 
 _DAMAGED = ("is a private key that is cut off or damaged", _COPY)

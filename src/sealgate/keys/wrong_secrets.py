@@ -48,7 +48,8 @@ def in_words(kind: Kind) -> str:
 
 def wrong_kind(kind: Kind, takes: Collection[Kind], title: str) -> tuple[str, str]:
     """Return cause and fix for a stored key of a kind that an exchange does not take."""
-    taken = " or ".join(_KINDS[one][1] for one in Kind if one in takes)
+    *others, last = (_KINDS[one][1] for one in Kind if one in takes)
+    taken = f"{', '.join(others)} or {last}" if others else last
     fix = "make such a key there, and store its secret"
     return f"is {_KINDS[kind][0]}, and {title} takes {taken}", fix
 
