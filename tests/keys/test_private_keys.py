@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.private_keys import base58
 from sealgate.config.venues import built_in_venue
 from sealgate.keys.private_keys import PrivateKey, PrivateKeyError, is_another_key, read_private_key
 from sealgate.venues.key_kinds import Kind
@@ -40,7 +41,6 @@ SIGNED_72 = bytes.fromhex(
     "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
     "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"
 )
-BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 @cache
@@ -199,18 +199,9 @@ def test_a_signature_is_verified_with_the_public_key(kind: str) -> None:
         assert not signer.verifies(b"GET/x", signature[:-1] + bytes([signature[-1] ^ 1]))
 
 
-def base58(data: bytes) -> bytes:
-    number, text = int.from_bytes(data, "big"), ""
-    while number:
-        number, digit = divmod(number, 58)
-        text = BASE58[digit] + text
-    zeros = len(data) - len(data.lstrip(b"\0"))
-    return ("1" * zeros + text).encode()
-
-
 @pytest.mark.parametrize("seed", [SEED, SEED + PUBLIC], ids=["seed", "seed and public key"])
 def test_a_seed_is_read_where_the_venue_hands_them_out(seed: bytes) -> None:
-    for key_text, text in {"base64": base64.b64encode(seed), "base58": base58(seed)}.items():
+    for key_text, text in {"base64": base64.b64encode(seed), "base58": base58(seed).encode()}.items():
         for secret in (text, text + b"\n", text.rstrip(b"="), b"ed25519:" + text):
             assert is_of(read(secret, key_text, "ed25519:"), "ed25519")
         assert is_of(read(json.dumps({"id": "x", "privateKey": text.decode()}).encode(), key_text), "ed25519")
@@ -231,7 +222,7 @@ def test_whether_an_api_key_is_another_public_key() -> None:
     signer = key.signer("", "")
     scheme = built_in_venue("woofipro").signing
     assert scheme.key_text == "base58"
-    own, other = base58(PUBLIC).decode(), base58(SEED).decode()
+    own, other = base58(PUBLIC).encode().decode(), base58(SEED).encode().decode()
     assert is_another_key(other, scheme, signer)
     assert is_another_key(f"ed25519:{other}", scheme, signer)
     for api_key in (own, f"ed25519:{own}", "0", "2"):
@@ -245,7 +236,7 @@ def test_whether_an_api_key_is_another_public_key() -> None:
 
 def test_a_seed_with_zeros_in_front_is_read_in_base58() -> None:
     seed = bytes(3) + SEED[3:]
-    key = read(base58(seed), "base58")
+    key = read(base58(seed).encode(), "base58")
     same = ed25519.Ed25519PrivateKey.from_private_bytes(seed)
     assert key is not None
     assert key.signer("", "").sign(b"x") == same.sign(b"x")
@@ -519,7 +510,7 @@ def stored() -> list[bytes]:
     jsons = [json.dumps({"name": "x", "privateKey": pem.decode()}).encode() for pem in pems]
     seeds = [
         base64.b64encode(SEED + PUBLIC),
-        b"ed25519:" + base58(SEED),
+        b"ed25519:" + base58(SEED).encode(),
         DES3_BY_SHA1.encode(),
         PBES1.encode(),
     ]

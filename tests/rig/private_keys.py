@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from sealgate.venues.key_kinds import Kind
 
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _START, _LETTERS = 16, 16  # bytes, and letters of base64, that are looked for
 PRIVATE = tuple(kind for kind in Kind if kind is not Kind.HMAC)
 VENUE = """
@@ -55,6 +56,24 @@ def private(
     lock = BestAvailableEncryption(passphrase) if passphrase else NoEncryption()
     written: bytes = key.private_bytes(encoding, form, lock)
     return written
+
+
+def base58(value: bytes) -> str:
+    """Write bytes in Bitcoin's base58."""
+    number, text = int.from_bytes(value, "big"), ""
+    while number:
+        number, digit = divmod(number, 58)
+        text = _BASE58[digit] + text
+    return "1" * (len(value) - len(value.lstrip(b"\0"))) + text
+
+
+def from_base58(text: str) -> bytes:
+    """Read what `base58` writes. Raises ValueError."""
+    number = 0
+    for letter in text:
+        number = number * 58 + _BASE58.index(letter)
+    zeros = len(text) - len(text.lstrip("1"))
+    return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
 def public_der(key: Any) -> bytes:

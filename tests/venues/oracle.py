@@ -25,8 +25,9 @@ from urllib.parse import urlsplit
 
 import ccxt  # type: ignore[import-untyped]
 
+from rig.private_keys import base58, from_base58
 from venues.calls import GONE, NAMES, OF_EVERY_KIND, VENUES, Calls
-from venues.private_keys import FORMS, base58, from_base58, from_base64, key_of, public_of
+from venues.private_keys import FORMS, from_base64, key_of, public_of
 
 NOW_MS = 1_790_000_000_387  # what the gateway signs by; the bot's clock is behind
 BOT_MS = NOW_MS - 61_234

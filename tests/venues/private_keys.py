@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from rig.private_keys import base58, from_base58
+
 PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 _MADE: dict[str, Callable[[], PrivateKey]] = {
@@ -18,7 +20,6 @@ _MADE: dict[str, Callable[[], PrivateKey]] = {
     "rsa": lambda: rsa.generate_private_key(65537, 2048),
     "es256": lambda: ec.generate_private_key(ec.SECP256R1()),
 }
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 @cache
@@ -75,22 +76,6 @@ def _pair(key: PrivateKey) -> bytes:
     """Return the 64 bytes of seed and public key."""
     assert isinstance(key, ed25519.Ed25519PrivateKey)
     return key.private_bytes_raw() + key.public_key().public_bytes_raw()
-
-
-def base58(value: bytes) -> str:
-    number, text = int.from_bytes(value, "big"), ""
-    while number:
-        number, digit = divmod(number, 58)
-        text = _BASE58[digit] + text
-    return "1" * (len(value) - len(value.lstrip(b"\0"))) + text
-
-
-def from_base58(text: str) -> bytes:
-    number = 0
-    for letter in text:
-        number = number * 58 + _BASE58.index(letter)
-    zeros = len(text) - len(text.lstrip("1"))
-    return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
 def from_base64(text: str) -> bytes:

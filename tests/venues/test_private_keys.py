@@ -7,7 +7,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from venues.private_keys import base58, from_base58, key_of, public_of
+from rig.private_keys import base58, from_base58
+from venues.private_keys import key_of, public_of
 from venues.through import Case, Sent, settled, signed_by_ccxt
 
 MESSAGE = b"what ccxt signed"

@@ -46,7 +46,7 @@ _PART_KEYS = ("of", "each", "finds", "then", "at", "json")
 
 # What a header may end a filtered text with: a bot's bytes must not begin a line of their own there.
 _SAFE_IN_HEADERS = frozenset({"base64", "base64url", "base58", "pct", "sha512", "sha256", "md5"})
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PARAMETER = re.compile(r"[\w.\-]+", re.ASCII)
 _ADDED = re.compile(rb"(?:^|&)([^&=]+)=")
 _DROPPED = re.compile(r"[A-Za-z0-9_\-]+\*?")
@@ -278,7 +278,7 @@ def _headers(
         if not FIELD_NAME.fullmatch(name):
             raise table.error(name, f"{name!r} is not a header name")
         text = _template(table, name, table.text(name), names)
-        if any(isinstance(piece, bytes) and _CONTROL.search(piece.decode("utf-8")) for piece in text):
+        if any(isinstance(piece, bytes) and CONTROL.search(piece.decode("utf-8")) for piece in text):
             raise table.error(name, f"{name} has a control character")
         for ref in (piece for piece in text if isinstance(piece, Ref)):
             if not _is_safe(ref, free):

@@ -4,7 +4,6 @@ The bot's own bytes stay as they came. Additions stand at the ends of query or f
 a JSON object; what a bot added that signs with dummy keys is cut out first.
 """
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +22,7 @@ from sealgate.venues.own_parameters import (
 from sealgate.venues.scheme import (
     ANY,
     BODY,
+    CONTROL,
     EMPTY,
     FORM,
     ITEM,
@@ -39,7 +39,6 @@ from sealgate.venues.unsignable import UnsignableError
 
 _KINDS = (EMPTY, FORM, JSON)
 _QUERY, _TARGET, _BODY = SLOTS.index("query"), SLOTS.index("target"), SLOTS.index("body")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # The lines of bodies that are the gateway's own.
 FORM_LINE = b"Content-Type: application/x-www-form-urlencoded\r\n"
 JSON_LINE = b"Content-Type: application/json\r\n"
@@ -104,7 +103,7 @@ class Sealer:
         self._own = OwnParameters(scheme.own_parameters())
         texts = (key.api_key, key.passphrase, key.uid, key.recv_window or scheme.recv_window, key.secret)
         for name, text in zip(KEY_NAMES, texts, strict=False):
-            if _CONTROL.search(text):
+            if CONTROL.search(text):
                 raise ValueError(f"{name} has a control character, such as the end of a line")
         constants = dict(zip(KEY_NAMES, (text.encode("utf-8") for text in texts), strict=False))
         constants["host"] = authority.partition("/")[0].encode("ascii")
