@@ -137,6 +137,18 @@ def test_a_call_is_signed_by_its_name() -> None:
         ('json_empty = ["FETCH"]', "5: 'FETCH' in json_empty is not a method"),
         ('[signing.headers]\nA = "{secret}"', "5: {secret} needs static = true: the secret itself is sent"),
         (
+            'static = true\nquery = "k={secret}"',
+            "6: query may not have {secret}: a secret is sent in headers alone",
+        ),
+        (
+            'static = true\nform_end = { POST = "k={p}" }\n[signing.parts]\np = "{secret|base64}"',
+            "6: form_end may not have {secret}: a secret is sent in headers alone",
+        ),
+        (
+            'static = true\n[signing.json]\nk = "{secret}"',
+            "6: json may not have {secret}: a secret is sent in headers alone",
+        ),
+        (
             '[signing.headers]\nA = "{p}"\n[signing.parts]\np = "{body}"',
             "6: A: in a header, {p} must end with one of the filters base58, base64, ",
         ),

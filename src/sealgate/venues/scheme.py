@@ -255,6 +255,12 @@ def _read_scheme(table: Table, kind: Kind) -> Scheme:
         raise table.error(None, "message is missing")
     if scheme.needs("secret") and not scheme.is_static:
         raise table.error("headers", "{secret} needs static = true: the secret itself is sent")
+    secrets = scheme.names_with("secret")
+    for key in ("query", "query_end", "form", "form_end"):
+        if any(secrets & names_in(text) for text in texts[key].values()):
+            raise table.error(key, f"{key} may not have {{secret}}: a secret is sent in headers alone")
+    if scheme.json is not None and any(secrets & names_in(text) for text in templates_in(scheme.json)):
+        raise table.error("json", "json may not have {secret}: a secret is sent in headers alone")
     return scheme
 
 
