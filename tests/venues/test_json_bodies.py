@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sealgate.http.target import parse_target
 from sealgate.keys.signer import KeyMaterial, sealer_of
-from sealgate.venues.json_bytes import MOST_BYTES, cut_members, put_members
+from sealgate.venues.json_bytes import MOST_BYTES, MOST_MEMBERS, cut_members, put_members
 from sealgate.venues.own_parameters import BodyType
 from sealgate.venues.sealer import JSON_LINE, Sealer
 from sealgate.venues.unsignable import UnsignableError
@@ -255,6 +255,19 @@ def test_json_is_taken_apart_up_to_a_size(text: str) -> None:
     assert part(text, whole)
     with pytest.raises(UnsignableError, match=f"more than {MOST_BYTES} bytes"):
         part(text, whole + b" ")
+
+
+def test_an_object_of_too_many_members_is_not_signed() -> None:
+    most = b"{%b}" % b",".join(b'"%d":1' % place for place in range(MOST_MEMBERS))
+    more = most[:-1] + b',"more":1}'
+    assert part('p = { of = "{body}", at = "/7" }', most) == b"1"
+    assert cut_members(most, {b"7"}) != most
+    assert sent(BODY + HEADERS + MEMBERS, most)
+    assert cut_members(more, {b"7"}) == more
+    with pytest.raises(UnsignableError, match=f"more than {MOST_MEMBERS} members"):
+        part('p = { of = "{body}", at = "/7" }', more)
+    with pytest.raises(UnsignableError, match=f"more than {MOST_MEMBERS} members"):
+        sent(BODY + HEADERS + MEMBERS, more)
 
 
 def test_a_body_that_gets_members_is_not_signed_where_it_is_larger() -> None:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from sealgate.venues.unsignable import UnsignableError
 
 MOST_BYTES = 64 * 1024  # of JSON that is looked through, which takes up to 2 us per byte: all others wait
+MOST_MEMBERS = 1000  # of an object of which some are cut out, looked up, or the gateway's
 _NO_OBJECT = "the body must be a JSON object in UTF-8, as this venue signs its members"
 _NO_LIST = "the body must be a JSON list in UTF-8, as this venue signs its members one by one"
 _NOT_FLAT = "the body must be a flat JSON object, as this venue signs its members one by one"
@@ -76,6 +77,8 @@ def _spans(text: str, start: int = 0) -> list[_Span]:
         value = _skip(text, colon + 1)
         _, end = _DECODER.raw_decode(text, value)
         found.append(_Span(name, at, value, end))
+        if len(found) > MOST_MEMBERS:
+            raise UnsignableError(f"an object has more than {MOST_MEMBERS} members")
         at = _skip(text, end)
     return found
 
@@ -88,7 +91,7 @@ def _skip(text: str, at: int) -> int:
 def cut_members(body: bytes, names: Collection[bytes]) -> bytes:
     """Cut the members of these names out of a JSON object, each with one comma.
 
-    What is no object stays, and so does one of more than MOST_BYTES, which is not signed.
+    What is no object stays, and so does one of more than MOST_BYTES or MOST_MEMBERS, which is not signed.
     """
     if len(body) > MOST_BYTES:
         return body
@@ -150,6 +153,8 @@ def member_at(text: bytes, steps: Sequence[str]) -> bytes:
             start, end = span.value, span.end
         value = whole[start:end]
         return (json.loads(value) if value.startswith('"') else value).encode("utf-8")
+    except UnsignableError:
+        raise
     except (ValueError, RecursionError):
         raise UnsignableError(_NO_OBJECT) from None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from sealgate.venues.json_bytes import check_size
+from sealgate.venues.json_bytes import MOST_MEMBERS, check_size
 from sealgate.venues.letters import plain_letters
 from sealgate.venues.unsignable import UnsignableError
 
@@ -101,6 +101,8 @@ class OwnParameters:
         if looks_like_json(body):
             if (members := _members(body)) is None:
                 raise UnsignableError("the body begins as JSON does, and is not valid JSON in UTF-8")
+            if len(members) > MOST_MEMBERS:
+                raise UnsignableError(f"an object has more than {MOST_MEMBERS} members")
             if any(self._is_own(name.encode("utf-8", "surrogatepass")) for name in members):
                 raise UnsignableError(_OWN)
         self.check(body)

@@ -253,15 +253,19 @@ def _read_scheme(table: Table, kind: Kind) -> Scheme:
     )
     if not scheme.message and not scheme.is_static:
         raise table.error(None, "message is missing")
+    _check_secret(table, scheme)
+    return scheme
+
+
+def _check_secret(table: Table, scheme: Scheme) -> None:
+    """See that the secret itself stands in headers alone, as commands show what stands elsewhere."""
     if scheme.needs("secret") and not scheme.is_static:
         raise table.error("headers", "{secret} needs static = true: the secret itself is sent")
-    secrets = scheme.names_with("secret")
-    for key in ("query", "query_end", "form", "form_end"):
-        if any(secrets & names_in(text) for text in texts[key].values()):
+    members = () if scheme.json is None else tuple(templates_in(scheme.json))
+    added = {key: tuple(getattr(scheme, key).values()) for key in _CHOICES if key != "message"}
+    for key, texts in {**added, "json": members}.items():
+        if any(scheme.names_with("secret") & names_in(text) for text in texts):
             raise table.error(key, f"{key} may not have {{secret}}: a secret is sent in headers alone")
-    if scheme.json is not None and any(secrets & names_in(text) for text in templates_in(scheme.json)):
-        raise table.error("json", "json may not have {secret}: a secret is sent in headers alone")
-    return scheme
 
 
 def _encoding(table: Table) -> str:
