@@ -35,6 +35,7 @@ def numbers_of(venue: Venue) -> set[str]:
     places = {
         "read": (venue.signed_read, venue.key_list, *venue.price_reads),
         "environment": [environment.base_url for environment in venue.environments.values()],
+        "stream": [" is ".join(pair) for one in venue.environments.values() for pair in one.streams.items()],
         "words": venue.replies.words_at,
     }
     return {
