@@ -124,6 +124,12 @@ def test_a_summary_fits_the_terminal_and_names_what_a_key_needs() -> None:
         assert any(line.endswith(said) for line in lines), name
 
 
+def test_a_bot_that_sets_authorization_itself_is_told_where_its_token_goes() -> None:
+    told = "sends the gateway's token as X-Gateway-Token."
+    for name, is_told in (("upbit", True), ("okx", False)):
+        assert (told in " ".join(run("show", name, "--summary").stdout.split())) is is_told
+
+
 def test_that_the_secret_itself_is_sent_is_said() -> None:
     text = " ".join(run("show", "luno", "--summary").stdout.split())
     assert "signature none: the secret itself is sent with each request, in Authorization in memory" in text

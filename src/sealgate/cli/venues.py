@@ -217,6 +217,8 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     dummy = ["A bot that signs its own requests can use a made-up key."]
     if headers := [name for name, _ in signing.headers]:
         dummy.append(f"These headers of it are replaced: {', '.join(headers)}.")
+        if "authorization" in map(str.lower, headers):
+            dummy.append("As it sets Authorization, it sends the gateway's token as X-Gateway-Token.")
     if names := sorted(name.decode("ascii") for name in signing.strips):
         dummy.append(f"These parameters of it are removed first: {', '.join(names)}.")
     yield "dummy key", dummy
