@@ -17,6 +17,15 @@ def key_at(venue: str | None, *, has_fence: bool = True) -> SigningKey:
     return SigningKey("main", "ak-1", 5000, sealer, Secret("tok-1"), has_fence)
 
 
+@pytest.mark.parametrize(
+    ("venue", "needs_clock"), [(None, True), ("kraken", True), ("luno", False), ("upbit", False)]
+)
+def test_a_key_needs_the_clock_for_timestamps_and_for_nonces_that_follow_it(
+    venue: str | None, *, needs_clock: bool
+) -> None:
+    assert key_at(venue).needs_clock is needs_clock
+
+
 def test_a_session_shows_where_it_is_sent_and_nowhere_else() -> None:
     session = Secret("tok-1")
     assert bearer_line(session) == b"Authorization: Bearer tok-1\r\n"

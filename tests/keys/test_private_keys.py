@@ -294,6 +294,19 @@ def spki(kind: str, encoding: Encoding, form: PublicFormat = PublicFormat.Subjec
     return written
 
 
+@pytest.mark.parametrize("wrong", [("e",), ("d", "dmp1"), ("d", "iqmp")])
+def test_an_rsa_key_that_does_not_sign_as_its_public_key_says_is_named(wrong: tuple[str, ...]) -> None:
+    """With one wrong number alone OpenSSL may still sign rightly, by the others."""
+    numbers = key_of("rsa").private_numbers()
+    parts = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    public = {"e": numbers.public_numbers.e, "n": numbers.public_numbers.n}
+    for name in wrong:
+        (public if name in public else parts)[name] += 2
+    other = rsa.RSAPrivateNumbers(**parts, public_numbers=rsa.RSAPublicNumbers(**public))
+    key = other.private_key(unsafe_skip_rsa_key_validation=True)
+    assert mistake(key.private_bytes(DER, PrivateFormat.PKCS8, NoEncryption())).startswith(UNREADABLE)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_public_key_is_named(kind: str) -> None:
     forms = [spki(kind, PEM), spki(kind, DER), base64.b64encode(spki(kind, DER))]

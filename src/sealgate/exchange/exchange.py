@@ -51,7 +51,7 @@ class LiveKey:
     other_line: Line = field(init=False)
 
     def __post_init__(self) -> None:
-        window_ms = self.key.recv_window_ms
+        window_ms = self.key.recv_window_ms if self.key.needs_clock else None
         object.__setattr__(self, "signed_line", Line(self.scheduler, self.membership, window_ms, self.serial))
         object.__setattr__(self, "other_line", Line(self.scheduler, self.membership, window_ms))
 

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from sealgate.http.target import Target
+from sealgate.venues.encodings import PER_S
 from sealgate.venues.routes import Auth
 from sealgate.venues.sealer import Sealer, Signed
 
@@ -69,6 +70,11 @@ class SigningKey:
     def dates_back(self) -> bool:
         """Whether a timestamp can limit to the millisecond how long a request is accepted."""
         return self.has_fence and self.sealer.scheme.timestamp not in _WHOLE_SECONDS
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether a request carries a time, or a nonce that follows it."""
+        return self.sealer.scheme.is_dated or self.sealer.scheme.nonce in PER_S
 
     @property
     def proof(self) -> Hashable:

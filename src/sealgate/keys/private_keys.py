@@ -306,7 +306,7 @@ def _opened(load: Callable[..., object], data: bytearray, passphrase: bytearray 
     if len(data) > 2 * _MOST_BYTES:  # it may be in base64
         raise PrivateKeyError(*_LARGE)
     try:
-        key = load(data, passphrase)
+        key = load(data, passphrase, unsafe_skip_rsa_key_validation=True)
     except (UnsupportedAlgorithm, InternalError):
         raise PrivateKeyError(*_UNREADABLE) from None
     except (ValueError, TypeError) as error:
@@ -321,10 +321,21 @@ def _load(data: bytearray) -> PrivateKey:
     if len(data) > _MOST_BYTES:
         raise PrivateKeyError(*_LARGE)
     try:
-        key = load_der_private_key(data, None)
+        # To check an RSA key takes a second, in which no other thread goes on: a signature proves it instead.
+        key = load_der_private_key(data, None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError, UnsupportedAlgorithm, InternalError):  # the last: a seed of another length
         raise PrivateKeyError(*_UNREADABLE) from None
     return _usable(key)
+
+
+def _is_sound(key: RSAPrivateKey) -> bool:
+    """Whether a signature of an RSA key is one by its public key."""
+    scheme, algorithm = paddings.PKCS1v15(), hashes.SHA256()
+    try:
+        key.public_key().verify(key.sign(b"", scheme, algorithm), b"", scheme, algorithm)
+    except (InvalidSignature, ValueError, InternalError):
+        return False
+    return True
 
 
 def _usable(key: object) -> PrivateKey:
@@ -335,6 +346,8 @@ def _usable(key: object) -> PrivateKey:
         if key.key_size < LEAST_BITS:
             cause = f"is an RSA key of {key.key_size} bits, and {LEAST_BITS} are the least"
             raise PrivateKeyError(cause, _NEW)
+        if not _is_sound(key):
+            raise PrivateKeyError(*_UNREADABLE)
         return PrivateKey(Kind.RSA, key)
     if isinstance(key, EllipticCurvePrivateKey):
         if not isinstance(key.curve, SECP256R1):

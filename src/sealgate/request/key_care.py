@@ -106,7 +106,8 @@ class KeyCare:
 
     def _may_try(self) -> bool:
         now = self._system.now()
-        if not self._pipeline.backend.exchange.clock.is_good_for(self._live_key.key.recv_window_ms, now):
+        clock, key = self._pipeline.backend.exchange.clock, self._live_key.key
+        if key.needs_clock and not clock.is_good_for(key.recv_window_ms, now):
             self._try_at = now + _FIRST_READ_S
         return now >= self._try_at and not self._pipeline.is_draining
 
