@@ -398,6 +398,12 @@ def test_a_key_that_is_cut_off_is_named_wherever_it_ends(kind: str, form: Privat
 
 LARGE = "is a private key of more than 5000 bytes; "
 
+
+def test_an_encrypted_key_that_is_far_too_large_is_not_decrypted() -> None:
+    large = b"0\x82\x2a\xfe" + b"0\x00" + b"\x04\x82\x2a\xf8" + bytes(11_000)
+    assert mistake(large, passphrase=PASSPHRASE).startswith(LARGE)
+
+
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "a member that has no end": (b'{"privateKey": "-----BEGIN', CUT),
     "a member that ends in a backslash": (b'{"privateKey": "\\', CUT),

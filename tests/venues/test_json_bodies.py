@@ -71,6 +71,7 @@ def test_the_bots_members_stand_where_the_file_says() -> None:
         b"[]",
         b"a=1",
         b'{"b":1',
+        b'{"b" 1}',
         b"{",
         b"}{",
         b'{"b":1}{"c":2}',

@@ -288,6 +288,13 @@ def test_reserved_nonces_last_for_seconds_and_begin_above_those_of_before(kind: 
     assert not later.lacks(NOW_MS - 60_000)
 
 
+def test_nonces_in_seconds_are_whole_or_have_eight_decimals() -> None:
+    whole, fine = Nonces("s", str), Nonces("s8", str)
+    assert [whole.take(NOW_MS), whole.take(NOW_MS)] == [b"1790000000", b"1790000001"]
+    assert [fine.take(NOW_MS), fine.take(NOW_MS)] == [b"1790000000.38700000", b"1790000000.38700001"]
+    assert Nonces("hex", lambda: "a-b-c").take(NOW_MS) == b"abc"
+
+
 def test_nonces_that_are_no_numbers_are_not_reserved() -> None:
     assert not Nonces("none", str).is_number
     assert Nonces("none", str).take(NOW_MS) == b""
