@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sealgate.exchange.clock import DRIFT, Bounds, Gap, Jump, Sample, Sampling, ServerClock, find_jump
@@ -75,6 +75,16 @@ def clock_after(samples: list[Sample]) -> ServerClock:
     return clock
 
 
+@example(
+    Server(1789000000.7816288, DRIFT, 1e-06),
+    [
+        Exchange(0.0, 0.06524276805995542, 0.015625),
+        Exchange(502.12022086175085, 0.0, 4.913672985920654e-05),
+        Exchange(111.03962197177376, 0.0, 1e-05 * 10**1.5),
+        Exchange(599.8515625, 0.0001, 0.0),
+    ],
+    0.0,
+)
 @given(servers, st.lists(exchanges, min_size=1, max_size=12), gaps)
 def test_the_true_offset_is_always_within_the_bounds(
     server: Server, course: list[Exchange], later: float

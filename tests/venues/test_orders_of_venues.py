@@ -176,7 +176,14 @@ MARGIN_BUY = b'"instId": "X-USDT", "side": "buy", "ordType": "market", "tgtCcy":
         (REDUCE, OKX, b'{"instId": "X-SWAP", "reduceOnly": true}', "reduce_only"),
         (REDUCE, OKX_BATCH, b'[{"instId": "X-SWAP", "reduceOnly": true}]', "reduce_only"),
         (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=2", None),
-        (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=5:1", None),
+        *(
+            (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=%b" % leverage, None)
+            for leverage in (b"3", b"9", b"5:1", b"10:1", b"19", b"50", b"99")
+        ),
+        *(
+            (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=%b" % leverage, "reduce_only")
+            for leverage in (b"0", b"1", b"01", b"1:1")
+        ),
         (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=none", "reduce_only"),
         (REDUCE, KRAKEN, b"pair=X&reduce_only=true", "reduce_only"),
         (REDUCE, f"{KRAKEN}?reduce_only=true&leverage=2", b"pair=X", "body"),

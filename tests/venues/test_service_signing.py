@@ -198,3 +198,8 @@ def test_a_fingerprint_tells_secrets_apart_and_nothing_more() -> None:
     ]
     assert len(set(prints)) == 4
     assert prints[0] == prints[2] == FINGERPRINT
+
+
+def test_the_default_venue_has_the_time_and_the_window_of_the_specification() -> None:
+    venue = default_venue()
+    assert (venue.clock_path, venue.recv_window_ms) == ("/v1/trade/time", 5000)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from sealgate.machine.clocks import SystemClocks
 
 DRIFT = 200e-6  # seconds per second: a quartz clock is within 100 ppm, and there are two
+_ROUNDING_S = 1e-6  # of sums of floats as large as an epoch: less than that contradicts nothing
 _LEAST_JUMP_S = 0.1  # well over the time that it takes to read three clocks one after the other
 BURST = 5
 BURST_GAP_S = 0.05
@@ -83,7 +84,7 @@ class ServerClock:
         """Return whether there is a time that this sample and all earlier ones allow."""
         low, high = _edges(sample)
         widening = DRIFT * sample.received
-        return max(low, self.low) - widening <= min(high, self.high) + widening
+        return max(low, self.low) - widening <= min(high, self.high) + widening + _ROUNDING_S
 
     def error(self, now: float) -> float:
         """Return how far off the middle of the interval can be at `now`, infinite before the first sample."""
