@@ -1,6 +1,6 @@
 """What a kind of key costs: instructions of a request, and what signing does to another bot's latency.
 
-    scripts/bench key_kinds [--pauses]
+    scripts/bench key_kinds [--cpu | --pauses]
 
 One venue takes all kinds; requests are the plain ones of rows.py. With --pauses a bot whose key is an HMAC
 secret sends orders at a steady pace, while another one sends 100 a second with a key of each kind in turn;
@@ -33,7 +33,16 @@ from bench.instructions import (
 from bench.orders import order, token
 from bench.pages import table
 from bench.process import Way, wait_until_it_answers
-from bench.programs import COMPILED, GATEWAY, SERVE, WHEEL, running_upstream, serving, setting_environ
+from bench.programs import (
+    COMPILED,
+    GATEWAY,
+    SERVE,
+    WHEEL,
+    measure,
+    running_upstream,
+    serving,
+    setting_environ,
+)
 from bench.rivals import SECRET, Setting
 
 _VENUE = """\
@@ -96,10 +105,11 @@ def instructions(way: str, kind: str) -> float:
 
 
 @contextmanager
-def running_gateway(way: str, kind: str) -> Iterator[Way]:
+def running_gateway(way: str, kind: str, own: str = "hmac") -> Iterator[Way]:
+    """Run a gateway with two keys, of the kind `own` for the first bot and of `kind` for the second."""
     with TemporaryDirectory() as name, running_upstream() as upstream:
         folder, setting = Path(name), Setting(f"127.0.0.1:{upstream.port}")
-        environ = environ_of(way, setting, folder, {"main": "hmac", "other": kind})
+        environ = environ_of(way, setting, folder, {"main": own, "other": kind})
         with serving(folder, environ, SERVE) as gateway:
             wait_until_it_answers(gateway.port)
             yield gateway
@@ -156,14 +166,31 @@ def pauses(way: str, options: argparse.Namespace) -> str:
     return table(("kind of the other key", "p99, ms", "p99 above hmac", "median above hmac"), rows)
 
 
+def cpu_time(way: str, options: argparse.Namespace) -> str:
+    """Return a table of the processor time of a request, the kernel's included."""
+    found: dict[str, list[float]] = {}
+    for _ in range(options.rounds):
+        for kind in options.only or KINDS:
+            with running_gateway(way, "hmac", kind) as gateway:
+                figures = measure(gateway, 16, options.seconds)
+            found.setdefault(kind, []).append(figures["cpu_us"])
+    medians = {kind: statistics.median(times) for kind, times in found.items()}
+    rows = [(kind, f"{time:.0f}", f"{time / medians['hmac']:.2f}") for kind, time in medians.items()]
+    return table(("kind", "CPU us", "to hmac"), rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="What kinds of keys cost.")
+    parser.add_argument("--cpu", action="store_true", help="processor time, not instructions")
     parser.add_argument("--pauses", action="store_true", help="latency of another bot, not instructions")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each gateway")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     way = COMPILED if WHEEL.is_dir() else GATEWAY
+    if options.cpu:
+        print(cpu_time(way, options))
+        return
     if options.pauses:
         print(pauses(way, options))
         return

@@ -82,8 +82,10 @@ def _read(table: Table, key: str, value: object, parse: Parse) -> JsonNode:
         return read_object(Table(table.document, (*table.path, key), value, value), parse)
     if isinstance(value, list):
         return JsonList(tuple(_read(table, key, one, parse) for one in value))
-    if isinstance(value, bool | int):
-        return json.dumps(value).encode("ascii")
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, int):
+        return b"%d" % value
     if not isinstance(value, str):
         raise table.error(key, f"{key} must be a text, a whole number, true or false, a list or a table")
     text = parse(table, key, value)
