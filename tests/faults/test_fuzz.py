@@ -2,6 +2,7 @@
 
 from bench import fuzz_body, fuzz_segment
 from bench.fuzz_target import Fuzz
+from rig.compiled import needs_sources
 
 SEED = 19
 
@@ -18,6 +19,7 @@ async def test_no_request_reaches_an_exchange_that_its_bot_did_not_name() -> Non
     assert min(run.figures["arrived at spot"], run.figures["arrived at perp"]) > 20
 
 
+@needs_sources  # it stops the clock
 async def test_no_bot_gets_a_value_of_its_own_into_the_place_of_the_gateways() -> None:
     run = fuzz_body.Fuzz(SEED)
     for first in range(0, run.places * fuzz_body.IN_A_ROW, fuzz_body.IN_A_ROW):
