@@ -129,6 +129,8 @@ def test_a_time_of_expiry_is_the_timestamp_and_some_seconds() -> None:
     headers = f'{HEADERS}TIME2 = "{{expires}}"\n'
     both = sent(mine('timestamp = "s"\nexpires_s = 60', headers=headers), "GET", "/a")[0]
     assert (both["TIME"], both["TIME2"]) == ("1790000000", "1790000060")
+    same = sent(mine('timestamp = "s"', headers=headers), "GET", "/a")[0]
+    assert (same["TIME"], same["TIME2"]) == ("1790000000", "1790000000")
 
 
 def test_a_template_may_differ_by_method_and_kind_of_body() -> None:

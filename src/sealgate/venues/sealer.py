@@ -69,6 +69,7 @@ class _Plan:
     takes_path: bool
     takes_query: bool
     takes_target: bool
+    takes_expires: bool
     takes_route: bool
     cuts: Callable[[bytes, frozenset[bytes]], bytes] | None  # parameters out of the body
     absent: bytes  # what stands for the body of a request that has none
@@ -122,7 +123,7 @@ class Sealer:
                 (target.query or "").encode("ascii") if plan.takes_query else b"",
                 target.raw[self._cut :].encode("ascii") if plan.takes_target else b"",
                 body,
-                self._stamp(timestamp_ms + self._later_ms) if self._later_ms else b"",
+                self._stamp(timestamp_ms + self._later_ms) if plan.takes_expires else b"",
                 b"",
             ]
             values.append(self._encode(self._raw(plan.message(values))))
@@ -287,6 +288,7 @@ class Sealer:
             takes_path="path" in taken,
             takes_query="query" in taken,
             takes_target="target" in taken,
+            takes_expires="expires" in taken,
             takes_route=takes_route,
             absent=b"{}" if members and kind == EMPTY else b"",
             cuts=cut_members if members and kind == JSON else cut_parameters if has_form else None,
