@@ -20,21 +20,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
 import h11
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from bench.file_filters import NoAnswerError, Table, mac_of, read_seal, written_seal
 from bench.file_oracle import NONCES, NOW_MS, Asked, Expected, Key, Place, seals_in, table_of
+from bench.fuzz_target import FoundError
 from bench.hostile_bodies import EVIL, Bot, Writer
+from rig.private_keys import new_key, private, verifies
 from rig.station import Station, running_station
 from rig.strict_json import NotJsonError, read
 from rig.upstream import Received, Upstream, running_upstream, say
@@ -49,17 +47,8 @@ IN_A_ROW = 200  # requests at one venue, before the next
 _UNCLOCKED = {"required": False, "grace": 0}
 _UNPACED = {"known": ["1000000/1s"]}
 _ANSWER = reply(b"200 OK", b'{"code":0}')
-_DIGESTS: dict[str, hashes.HashAlgorithm] = {
-    "sha256": hashes.SHA256(),
-    "sha384": hashes.SHA384(),
-    "sha512": hashes.SHA512(),
-}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _MARK = b"x-own"  # the bot's field by which a request is found at the upstream
-
-
-class FoundError(Exception):
-    """Something that must hold does not."""
 
 
 def _demand(is_so: bool, what: str) -> None:
@@ -108,40 +97,14 @@ def _key(kind: str, signing: Table) -> Key:
         secret = "a secret of 32 letters and digits"
         encoded = {"base64": base64.b64encode(secret.encode()).decode(), "hex": secret.encode().hex()}
         return Key(kind, encoded.get(signing.get("secret", ""), secret))
-    private = _private(kind)
-    pem = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    digest = _DIGESTS[signing.get("digest", "sha256")]
-    return Key(kind, pem.decode(), _verifier(private.public_key(), digest, signing))
+    key = _private(kind)
+    is_pss, digest = signing.get("padding") == "pss", signing.get("digest", "sha256")
+    return Key(kind, private(key).decode(), partial(verifies, key.public_key(), is_pss=is_pss, digest=digest))
 
 
 @cache
 def _private(kind: str) -> Any:
-    if kind == "ed25519":
-        return ed25519.Ed25519PrivateKey.generate()
-    if kind == "es256":
-        return ec.generate_private_key(ec.SECP256R1())
-    return rsa.generate_private_key(65537, 2048)
-
-
-def _verifier(public: Any, digest: hashes.HashAlgorithm, signing: Table) -> Callable[[bytes, bytes], bool]:
-    def verifies(message: bytes, raw: bytes) -> bool:
-        try:
-            if isinstance(public, ed25519.Ed25519PublicKey):
-                public.verify(raw, message)
-            elif isinstance(public, ec.EllipticCurvePublicKey):
-                r, s = (int.from_bytes(half, "big") for half in (raw[:32], raw[32:]))
-                public.verify(encode_dss_signature(r, s), message, ec.ECDSA(digest))
-            elif signing.get("padding") == "pss":
-                public.verify(raw, message, padding.PSS(padding.MGF1(digest), padding.PSS.AUTO), digest)
-            else:
-                public.verify(raw, message, padding.PKCS1v15(), digest)
-        except (InvalidSignature, ValueError):
-            return False
-        return True
-
-    return verifies
+    return new_key(kind)
 
 
 def check(place: Place, bot: Bot, received: Received, host: str) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from bench.fuzz_target import FoundError
 from rig.bot import Reply, bot_at
 from rig.readings import check_one_reading
 from rig.two_exchanges import GRID, SPOT_ONLY, Two, two_exchanges
@@ -135,10 +136,6 @@ _PIECES = (
     "perp",
     "v1",
 )
-
-
-class FoundError(Exception):
-    """Something that must hold does not."""
 
 
 @dataclass(frozen=True)

@@ -168,41 +168,9 @@ _SEGMENTS = (
         "a%u0022",
     ),
 )
-_VALUES = (
-    "1",
-    "",
-    "BTC/USDT",
-    "%22",
-    "%5C",
-    "a%26b=c",
-    "%00",
-    "x+y",
-    "%C3%A4",
-    '"',
-    "\\",
-    "%7B%7D",
-    "a%0Ab",
-    "%ff",
-    "é",
-    "'",
-)
-
-
-_FINE_VALUES = (
-    "1",
-    "",
-    "BTC/USDT",
-    "%22",
-    "%5C",
-    "a%26b=c",
-    "x+y",
-    "%C3%A4",
-    "%7B%7D",
-    "a%0Ab",
-    "%ff",
-    "BTC",
-    "7.50",
-)
+_FINE = ("1", "", "BTC/USDT", "%22", "%5C", "a%26b=c", "x+y", "%C3%A4", "%7B%7D", "a%0Ab", "%ff")
+_VALUES = (*_FINE, "%00", '"', "\\", "é", "'")
+_FINE_VALUES = (*_FINE, "BTC", "7.50")
 
 
 @dataclass(slots=True)

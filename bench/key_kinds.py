@@ -20,9 +20,6 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
 from bench.instructions import (
     SERVE_SLOWLY,
     compiled_module,
@@ -44,6 +41,7 @@ from bench.programs import (
     setting_environ,
 )
 from bench.rivals import SECRET, Setting
+from rig.private_keys import new_key, private
 
 _VENUE = """\
 name = "kinds"
@@ -64,14 +62,7 @@ def secret_of(kind: str) -> bytes:
     if kind == "hmac":
         return SECRET.encode()
     name, _, bits = kind.partition(" ")
-    key: ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-    if name == "ed25519":
-        key = ed25519.Ed25519PrivateKey.generate()
-    elif name == "es256":
-        key = ec.generate_private_key(ec.SECP256R1())
-    else:
-        key = rsa.generate_private_key(65537, int(bits))
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return private(new_key(name, int(bits or 2048)))
 
 
 def environ_of(way: str, setting: Setting, folder: Path, secrets: Mapping[str, str]) -> Mapping[str, str]:

@@ -9,22 +9,10 @@ from pathlib import Path
 import pytest
 
 from rig.canary import core_of, forms, found_in, new_canary
-from rig.canary_gateway import contents, elsewhere, environ, serving
+from rig.canary_gateway import FORGETFUL, contents, elsewhere, environ, serving
 from rig.command import ended_command
 from rig.program import ended_program
 from sealgate.venues.encodings import SECRETS
-
-# The same program with one mistake: it keeps a copy of each secret that it reads.
-FORGETFUL = """
-import sealgate.keys.parts as build
-kept, read = [], build.read_secret
-def read_and_keep(*arguments):
-    kept.append(bytes(read(*arguments)))
-    return read(*arguments)
-build.read_secret = read_and_keep
-from sealgate.cli import main
-main()
-"""
 
 
 @pytest.fixture

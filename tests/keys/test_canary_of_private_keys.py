@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat
 
 from rig.canary import core_of
-from rig.canary_gateway import contents, elsewhere, environ, serving
+from rig.canary_gateway import FORGETFUL, contents, elsewhere, environ, serving
 from rig.private_keys import (
     PRIVATE,
     VENUE,
@@ -33,18 +33,6 @@ DER, PEM, TRADITIONAL = Encoding.DER, Encoding.PEM, PrivateFormat.TraditionalOpe
 PASSPHRASE = b"correct horse battery"
 VENUES = {"pem": VENUE, "base64": VENUE.replace("ed25519 = {}", 'ed25519 = { key_text = "base64" }')}
 has_memory = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")
-
-# The same program with one mistake: it keeps a copy of each secret that it reads.
-FORGETFUL = """
-import sealgate.keys.parts as build
-kept, read = [], build.read_secret
-def read_and_keep(*arguments):
-    kept.append(bytes(read(*arguments)))
-    return read(*arguments)
-build.read_secret = read_and_keep
-from sealgate.cli import main
-main()
-"""
 
 
 def pair(key: Any) -> bytes:

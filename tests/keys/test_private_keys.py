@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rig.private_keys import base58
+from rig.private_keys import base58, new_key
 from sealgate.config.venues import built_in_venue
 from sealgate.keys.private_keys import PrivateKey, PrivateKeyError, is_another_key, read_private_key
 from sealgate.venues.key_kinds import Kind
@@ -45,13 +45,7 @@ SIGNED_72 = bytes.fromhex(
 
 @cache
 def key_of(kind: str) -> Any:
-    match kind:
-        case "ed25519":
-            return ed25519.Ed25519PrivateKey.from_private_bytes(SEED)
-        case "rsa":
-            return rsa.generate_private_key(65537, 2048)
-        case _:
-            return ec.generate_private_key(ec.SECP256R1())
+    return ed25519.Ed25519PrivateKey.from_private_bytes(SEED) if kind == "ed25519" else new_key(kind)
 
 
 KINDS = ["ed25519", "rsa", "es256"]

@@ -24,6 +24,17 @@ REQUESTS = (
     b"no http at all\r\n\r\n",
 )
 DEBUG = {"PYTHONASYNCIODEBUG": "1"}  # the loop's own debug log, too
+# The same program with one mistake: it keeps a copy of each secret that it reads.
+FORGETFUL = """
+import sealgate.keys.parts as build
+kept, read = [], build.read_secret
+def read_and_keep(*arguments):
+    kept.append(bytes(read(*arguments)))
+    return read(*arguments)
+build.read_secret = read_and_keep
+from sealgate.cli import main
+main()
+"""
 PAGES = ("/metrics", "/status.json", "/-/ready", "/-/healthy", "/")
 
 

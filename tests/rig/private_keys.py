@@ -5,7 +5,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -17,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 from sealgate.venues.key_kinds import Kind
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_DIGESTS = {"sha256": hashes.SHA256(), "sha384": hashes.SHA384(), "sha512": hashes.SHA512()}
 _START, _LETTERS = 16, 16  # bytes, and letters of base64, that are looked for
 PRIVATE = tuple(kind for kind in Kind if kind is not Kind.HMAC)
 VENUE = """
@@ -37,13 +41,35 @@ es256 = {}
 """
 
 
-def new_key(kind: Kind) -> Any:
-    """Return a new private key of `cryptography`."""
-    if kind is Kind.RSA:
-        return rsa.generate_private_key(65537, 2048)
-    if kind is Kind.ED25519:
+def new_key(kind: str, bits: int = 2048) -> Any:
+    """Return a new private key of `cryptography`; an RSA key has so many bits."""
+    if kind == Kind.RSA:
+        return rsa.generate_private_key(65537, bits)
+    if kind == Kind.ED25519:
         return ed25519.Ed25519PrivateKey.generate()
     return ec.generate_private_key(ec.SECP256R1())
+
+
+def verifies(
+    public: Any, message: bytes, signature: bytes, *, is_pss: bool = False, digest: str = "sha256"
+) -> bool:
+    """Ask whether a raw signature (of ES256: r and s, 64 bytes) is one of a message; `digest` is RSA's."""
+    try:
+        if isinstance(public, ed25519.Ed25519PublicKey):
+            public.verify(signature, message)
+        elif isinstance(public, rsa.RSAPublicKey):
+            algorithm = _DIGESTS[digest]
+            pss = padding.PSS(padding.MGF1(algorithm), padding.PSS.DIGEST_LENGTH)
+            public.verify(signature, message, pss if is_pss else padding.PKCS1v15(), algorithm)
+        else:
+            assert isinstance(public, ec.EllipticCurvePublicKey)
+            if len(signature) != 64:
+                return False
+            both = (int.from_bytes(half, "big") for half in (signature[:32], signature[32:]))
+            public.verify(encode_dss_signature(*both), message, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
 
 
 def private(

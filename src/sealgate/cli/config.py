@@ -12,6 +12,7 @@ import click
 
 from sealgate.cli.frame import Program, config_option, found_venue, json_option, unused_config_option
 from sealgate.machine.terminal import leave_with_error
+from sealgate.venues.key_kinds import Kind
 
 if TYPE_CHECKING:
     from sealgate.venues.venue import Venue
@@ -100,10 +101,10 @@ def _steps(file: Path, venues: "Mapping[str, Venue]") -> Iterator[str]:
     if urls or wanted:
         yield f"set {_listed([*urls, *wanted])} in it"
     secrets = [str(file.with_name(f"{alias}.secret")) for alias in keys]
-    from sealgate.venues.key_kinds import Kind
-
     kinds = {kind for venue in venues.values() for kind in venue.schemes}
-    words = [*["secret"] * (Kind.HMAC in kinds), *["private key"] * bool(kinds - {Kind.HMAC})]
+    words = ["secret"] if Kind.HMAC in kinds else []
+    if kinds - {Kind.HMAC}:
+        words.append("private key")
     stored = " or ".join(word if len(keys) == 1 else f"{word}s" for word in words)
     yield f"store the {stored} in {_listed(secrets)} (chmod 600)"
     for alias, venue in keys.items():

@@ -19,6 +19,7 @@ from sealgate.cli.frame import found_venue, json_option, unused_config_option
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config.venue_names import NotServed, not_served, why_not
 from sealgate.config.venues import DEFAULT_VENUE, built_in_venue, is_file, venue_names, venue_source
+from sealgate.exchange.stamps import Nonces
 from sealgate.http.target import parse_target
 from sealgate.venues.environments import Environment
 from sealgate.venues.key_kinds import Kind, Signer
@@ -31,16 +32,7 @@ from sealgate.venues.venue import Venue
 
 _WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
 _NOW_MS = 1_790_000_000_000
-_NONCES = {
-    "none": b"",
-    "ms": b"%d" % _NOW_MS,
-    "us": b"%d" % (_NOW_MS * 1000),
-    "ns": b"%d" % (_NOW_MS * 1_000_000),
-    "s": b"%d" % (_NOW_MS // 1000),
-    "s8": b"%d.00000000" % (_NOW_MS // 1000),
-    "hex": b"6f1c2f6e00004000800000000000cafe",
-    "uuid": b"6f1c2f6e-0000-4000-8000-00000000cafe",
-}
+_UUID = "6f1c2f6e-0000-4000-8000-00000000cafe"
 _QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
 
 
@@ -295,7 +287,8 @@ def _examples(venue: Venue) -> Iterator[Example]:
     key = KeyTexts("API_KEY", "PASSPHRASE", "UID", secret="SECRET" if venue.signing.is_static else "")
     stand_in = Signer(venue.signing.kind, lambda text: sha256(text).digest(), b"")
     sealer = venue.sealer(key, stand_in, venue.base_url or "https://api.example.com")
-    nonce, named = _NONCES[sealer.scheme.nonce], sealer.scheme.by_route
+    nonce = Nonces(sealer.scheme.nonce, lambda: _UUID).take(_NOW_MS)
+    named = sealer.scheme.by_route
 
     def signed(method: str, raw: str, body: bytes) -> Example:
         asked = _NOW_MS, nonce, method, parse_target(raw, venue.prefix), body

@@ -77,8 +77,8 @@ class Sender:
                 await self._record(ticket, live_key, body, context)
                 now = self._system.now()
             timeout_s = self.time_left_s(context, now)
-            # 4. Sign. Nothing may be waited for between the nonce and the first byte, but what signs slowly:
-            # that would hold up all other requests.
+            # 4. Sign. Between the nonce and the first byte nothing may be waited for but a slow signature,
+            # which would hold up all other requests.
             data = await self._sealed(ticket, live_key, body, permit, context)
             # 5. If anything was waited for, ask once more whether it may be sent at this moment.
             is_too_old = False
@@ -199,15 +199,12 @@ def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
     if ticket.route.auth is _SIGNED:
         try:
             kept, came = ticket.head.kept, body
-            if came:
-                declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
-                key.sealer.check_declared(came, declared)
             proof, raw, body, type_line = key.sealer.sign(
                 timestamp_ms, nonce, ticket.method, ticket.target, came
             )
-            if type_line and kept:  # a body that the gateway begins is what the bot declares, too
+            if came or type_line:  # a body that the gateway begins is what the bot declares, too
                 declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
-                key.sealer.check_declared(body, declared)
+                key.sealer.check_declared(came or body, declared)
         except UnsignableError as error:
             raise Refusal("bad_request", f"The request cannot be signed: {error}.") from None
         if type_line and b"content-type" not in kept:

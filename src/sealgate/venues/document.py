@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sealgate.machine.nearest import did_you_mean
-from sealgate.venues.templates import TemplateError
+from sealgate.venues.templates import Template, TemplateError, parse_template
 
 POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # but for the whole document's
 FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
@@ -207,9 +207,12 @@ class Table:
             raise self.error(key, f"{key} must have one group, for what is found")
         return pattern
 
-    def template_error(self, key: str | None, error: TemplateError) -> VenueError:
-        """Return the error of a template that stands at a key."""
-        return self.error(key, str(error) if key is None else f"{key}: {error}")
+    def template(self, key: str, text: str, names: Iterable[str]) -> Template:
+        """Read a text that stands at a key as a template that may mention `names`."""
+        try:
+            return parse_template(text, names)
+        except TemplateError as error:
+            raise self.error(key, f"{key}: {error}") from None
 
     def _typed(self, key: str, kind: type, default: Any) -> Any:
         value = self.data.get(key, default)

@@ -4,7 +4,7 @@ Values of requests are escaped, so that none can end its place.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from sealgate.venues.document import Table
@@ -15,8 +15,6 @@ from sealgate.venues.unsignable import UnsignableError
 OWN = "*"  # the name at which the members of the bot stand
 _OPTIONAL = "?"
 _BARE = "bare"
-
-Parse = Callable[[Table, str, str], Template]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,35 +58,35 @@ class JsonObject:
 JsonNode = JsonText | JsonList | JsonObject | bytes
 
 
-def read_object(table: Table, parse: Parse) -> JsonObject:
-    """Read a table of a venue's file as a JSON object; `parse` reads a text at a key. Raises VenueError."""
+def read_object(table: Table, names: Collection[str]) -> JsonObject:
+    """Read a table of a venue's file as a JSON object, whose texts may mention `names`. Raises VenueError."""
     before: list[JsonMember] = []
     members, own = before, None
     for key, value in table.data.items():
         if key == OWN:
-            own = parse(table, key, table.text(key))
+            own = table.template(key, table.text(key), names)
             members = []
             continue
         name = key.removesuffix(_OPTIONAL)
         if not name or not (name.isascii() and name.isprintable()):
             raise table.error(key, f"{key!r} is not a name of printable ASCII")
-        node = _read(table, key, value, parse)
+        node = _read(table, key, value, names)
         members.append(JsonMember(json.dumps(name).encode("ascii"), node, is_optional=name != key))
     return JsonObject(tuple(before), own, () if own is None else tuple(members))
 
 
-def _read(table: Table, key: str, value: object, parse: Parse) -> JsonNode:
+def _read(table: Table, key: str, value: object, names: Collection[str]) -> JsonNode:
     if isinstance(value, dict):
-        return read_object(Table(table.document, (*table.path, key), value, value), parse)
+        return read_object(Table(table.document, (*table.path, key), value, value), names)
     if isinstance(value, list):
-        return JsonList(tuple(_read(table, key, one, parse) for one in value))
+        return JsonList(tuple(_read(table, key, one, names) for one in value))
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, int):
         return b"%d" % value
     if not isinstance(value, str):
         raise table.error(key, f"{key} must be a text, a whole number, true or false, a list or a table")
-    text = parse(table, key, value)
+    text = table.template(key, value, names)
     bare = [piece for piece in text if isinstance(piece, Ref) and _BARE in piece.filters]
     if bare and (len(text) > 1 or bare[0].filters.index(_BARE) < len(bare[0].filters) - 1):
         raise table.error(key, f"{key}: {{name|bare}} must be the whole text, and bare its last filter")

@@ -26,7 +26,7 @@ from sealgate.venues.json_texts import JsonObject, names_in_json, read_object, t
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.order_terms import steps
 from sealgate.venues.routes import METHODS
-from sealgate.venues.templates import Ref, Template, TemplateError, names_in, parse_template
+from sealgate.venues.templates import Ref, Template, names_in
 
 # What each request brings, in the order of its values.
 SLOTS = ("timestamp", "nonce", "path", "query", "target", "body", "expires", "by_route")
@@ -37,10 +37,12 @@ ANY, EMPTY, FORM, JSON, BODY = "*", "empty", "form", "json", "body"
 _CASES = (*METHODS, EMPTY, FORM, JSON, BODY, ANY)
 
 _CHOICES = ("message", "query", "query_end", "form", "form_end")
-_TEXTS = ("advice", "digest", "encoding", "key_prefix", "key_text", "padding", "recv_window", "secret")
-_STAMPED = ("timestamp", "expires_s", "nonce", "nonce_order", "recv_window_per_key", "static")
-_TABLES = ("by_route", "drops", "headers", "json", "json_empty", "parts", "sorts_query", "strips")
-_OF_A_KIND = (*_CHOICES, *_TEXTS, *_STAMPED, *_TABLES)
+_OF_A_KIND = (
+    *_CHOICES,
+    *("advice", "digest", "encoding", "key_prefix", "key_text", "padding", "recv_window", "secret"),
+    *("timestamp", "expires_s", "nonce", "nonce_order", "recv_window_per_key", "static"),
+    *("by_route", "drops", "headers", "json", "json_empty", "parts", "sorts_query", "strips"),
+)
 SIGNING_KEYS = (*_OF_A_KIND, "kinds")
 _PART_KEYS = ("of", "each", "finds", "then", "at", "json")
 
@@ -287,7 +289,7 @@ def _headers(
     for name in table.data:
         if not FIELD_NAME.fullmatch(name):
             raise table.error(name, f"{name!r} is not a header name")
-        text = _template(table, name, table.text(name), names)
+        text = table.template(name, table.text(name), names)
         if any(isinstance(piece, bytes) and CONTROL.search(piece.decode("utf-8")) for piece in text):
             raise table.error(name, f"{name} has a control character")
         for ref in (piece for piece in text if isinstance(piece, Ref)):
@@ -310,12 +312,11 @@ def _safe_parts(parts: tuple[Part, ...]) -> set[str]:
     """Return the parts that are made of nothing but safe texts."""
     free = {BODY, *(part.name for part in parts)}
     safe: set[str] = set()
-    for _ in parts:  # one may be made of others that stand behind it
-        for part in parts:
-            refs = [piece for text in part.texts() for piece in text if isinstance(piece, Ref)]
-            is_plain = part.json is None and not part.at and part.then is None
-            if is_plain and all(_is_safe(ref, free - safe) for ref in refs):
-                safe.add(part.name)
+    for part in parts:  # each is made of those that stand before it
+        refs = [piece for text in part.texts() for piece in text if isinstance(piece, Ref)]
+        is_plain = part.json is None and not part.at and part.then is None
+        if is_plain and all(_is_safe(ref, free - safe) for ref in refs):
+            safe.add(part.name)
     return safe
 
 
@@ -324,10 +325,7 @@ def _members(table: Table, names: tuple[str, ...]) -> JsonObject | None:
     if "json" not in table.data:
         return None
 
-    def parse(inner: Table, key: str, text: str) -> Template:
-        return _template(inner, key, text, names)
-
-    members = read_object(table.table("json"), parse)
+    members = read_object(table.table("json"), names)
     written = names_in_json(members)
     if SIGNATURE not in written and written - {*NAMES}:
         raise table.error(
@@ -357,14 +355,10 @@ def _part(table: Table, name: str, names: tuple[str, ...]) -> Part:
     if not (isinstance(written, dict) and {"of", "each", "json"} & written.keys()):
         return Part(name, _choice(table, name, names))
     inner = table.table(name, _PART_KEYS)
-
-    def parse(within: Table, key: str, text: str) -> Template:
-        return _template(within, key, text, names)
-
     if "json" in written:
         if len(written) > 1:
             raise table.error(name, f"{name}: json takes no other key beside it")
-        return Part(name, {}, json=read_object(inner.table("json"), parse))
+        return Part(name, {}, json=read_object(inner.table("json"), names))
     if "each" in written:
         if set(written) != {"each", "then"}:
             raise table.error(name, f"{name}: each takes then beside it, and no other key")
@@ -384,16 +378,9 @@ def _part(table: Table, name: str, names: tuple[str, ...]) -> Part:
 def _choice(table: Table, key: str, names: tuple[str, ...]) -> Choice:
     if isinstance(table.data.get(key), dict):
         inner = table.table(key, _CASES)
-        return {case: _template(inner, case, inner.text(case), names) for case in inner.data}
+        return {case: inner.template(case, inner.text(case), names) for case in inner.data}
     text = table.text(key, "")
-    return {ANY: _template(table, key, text, names)} if text else {}
-
-
-def _template(table: Table, key: str, text: str, names: tuple[str, ...]) -> Template:
-    try:
-        return parse_template(text, names)
-    except TemplateError as error:
-        raise table.template_error(key, error) from None
+    return {ANY: table.template(key, text, names)} if text else {}
 
 
 def _check_addition(table: Table, key: str, choice: Choice, own: str) -> None:
