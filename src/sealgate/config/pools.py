@@ -51,7 +51,7 @@ def limit_rules(venue: Venue, limits: Limits, routes: Sequence[Route]) -> LimitR
         most = most_in(known, counter.window_s)
         is_new = most and counter.most and known != of_file[counter.pool]
         counters.append(replace(counter, most=most) if is_new else counter)
-    return LimitRules(rules.scope, tuple(counters), tuple(pools.values()))
+    return LimitRules(rules.scope, tuple(counters), tuple(pools.values()), rules.stream_opens)
 
 
 def route_pairs(venue: Venue, routes: Iterable[Route]) -> frozenset[tuple[str, str]]:

@@ -9,10 +9,14 @@ environments    hosts and headers of test networks
 templates       literal bytes and `{name|filter}`
 filters         what a value is put through
 encodings       how times, nonces and signatures are written
+conditions      what must stand at which places of a JSON document
 json_texts      JSON that a file describes
+json_edit       a JSON text changed at places
 json_bytes      members of a JSON text, by the bytes where they stand
 scheme          how requests are signed
 sealer          signs with one key
+streams         the streams of an exchange, and what their messages need
+stream_sealer   signs on a stream with one key
 unsignable      what cannot be signed
 routes          what a method and a path need, and their lane
 replies         what a reply means

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from sealgate.venues.json_bytes import as_form, as_form_lists, bare, canonical, flat_json, pairs
+from sealgate.venues.json_bytes import as_form, as_form_lists, bare, canonical, flat_json, pairs, raw_query
 
 BASE58_DIGITS = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
@@ -56,6 +56,7 @@ FILTERS: dict[str, Callable[[bytes], bytes]] = {
     "as_form": as_form,
     "as_form_lists": as_form_lists,
     "pairs": pairs,
+    "raw_query": raw_query,
     "canonical": canonical,
     "flat_json": flat_json,
     "bare": bare,

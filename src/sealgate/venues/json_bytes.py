@@ -47,7 +47,7 @@ def _unique(members: list[tuple[str, Any]]) -> _Pairs:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """Where a member stands in a text: its name, its first letter, its value's, and behind its last."""
 
     name: str
@@ -56,13 +56,13 @@ class _Span(NamedTuple):
     end: int
 
 
-def _spans(text: str, start: int = 0) -> list[_Span]:
+def member_spans(text: str, start: int = 0) -> list[Span]:
     """Return where the members of an object stand. Raises ValueError if none begins at `start`."""
     at = _skip(text, start)
     if text[at : at + 1] != "{":
         raise ValueError("no object")
     at = _skip(text, at + 1)
-    found: list[_Span] = []
+    found: list[Span] = []
     while text[at : at + 1] != "}":
         if found:
             if text[at : at + 1] != ",":
@@ -76,7 +76,7 @@ def _spans(text: str, start: int = 0) -> list[_Span]:
             raise ValueError("no colon")
         value = _skip(text, colon + 1)
         _, end = _DECODER.raw_decode(text, value)
-        found.append(_Span(name, at, value, end))
+        found.append(Span(name, at, value, end))
         if len(found) > MOST_MEMBERS:
             raise UnsignableError(f"an object has more than {MOST_MEMBERS} members")
         at = _skip(text, end)
@@ -98,7 +98,7 @@ def cut_members(body: bytes, names: Collection[bytes]) -> bytes:
     wanted = {name.decode("ascii") for name in names}
     try:
         text = body.decode("utf-8")
-        spans = _spans(text)
+        spans = member_spans(text)
     except (ValueError, RecursionError):
         return body
     kept = [place for place, span in enumerate(spans) if span.name not in wanted]
@@ -146,7 +146,7 @@ def member_at(text: bytes, steps: Sequence[str]) -> bytes:
         whole = text.decode("utf-8")
         start, end = 0, len(whole)
         for step in steps:
-            found = [span for span in _spans(whole, start) if span.name == step]
+            found = [span for span in member_spans(whole, start) if span.name == step]
             if not found:
                 return b""
             [span] = found  # or a ValueError
@@ -168,13 +168,14 @@ def items_of(text: bytes) -> list[bytes]:
         return [text] if text else []
     check_size(text)
     try:
-        return [item.encode("utf-8") for item in _items(text.decode("utf-8"))]
+        whole = text.decode("utf-8")
+        return [whole[start:end].encode("utf-8") for start, end in item_spans(whole)]
     except (ValueError, RecursionError):
         raise UnsignableError(_NO_LIST) from None
 
 
-def _items(text: str) -> Iterator[str]:
-    """Yield the members of a list. Raises ValueError where there is none, or something behind it."""
+def item_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each member of a list begins and ends. Raises ValueError for what is more than a list."""
     at = start = _skip(text, _skip(text, 0) + 1)
     while text[at : at + 1] != "]":
         if at > start:
@@ -182,7 +183,7 @@ def _items(text: str) -> Iterator[str]:
                 raise ValueError("no comma")
             at = _skip(text, at + 1)
         _, end = _DECODER.raw_decode(text, at)
-        yield text[at:end]
+        yield at, end
         at = _skip(text, end)
     if _skip(text, at + 1) < len(text):
         raise ValueError("more than a list")
@@ -323,3 +324,9 @@ def bare(value: bytes) -> bytes:
 def pairs(body: bytes) -> bytes:
     """Return the members of a flat JSON object as name=value with commas between them, nothing escaped."""
     return ",".join(f"{name}={value}" for name, value in _flat_members(body)).encode("utf-8")
+
+
+@_refusing
+def raw_query(text: bytes) -> bytes:
+    """Return the members of a flat JSON object as a query in order of their names, nothing escaped."""
+    return "&".join(f"{name}={value}" for name, value in sorted(_flat_members(text))).encode("utf-8")

@@ -14,7 +14,7 @@ from sealgate.venues.replies import MOMENTS, Scope
 from sealgate.venues.routes import METHODS, OTHER, Lane, RouteRow
 
 ALL = "all"  # the name of the pool of a file that describes none
-LIMITS_KEYS = ("scope", "counters", "known", "pools")
+LIMITS_KEYS = ("scope", "counters", "known", "pools", "stream_opens")
 _MEMBERS = ("lanes", "routes", "outside", "open", "per")
 _POOL_KEYS = ("name", "scope", *_MEMBERS, "counts", "known", "aligned", "counter", "counters")
 _COUNTER_KEYS = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets")
@@ -76,11 +76,15 @@ class PoolRule:
 
 @dataclass(frozen=True, slots=True)
 class LimitRules:
-    """How a venue counts, and what it says of that; `pools` is never empty."""
+    """How a venue counts, and what it says of that; `pools` is never empty.
+
+    `stream_opens` is how many streams an address may open, such as "300/300s", "" where nothing is known.
+    """
 
     scope: Scope
     counters: tuple[Counter, ...]
     pools: tuple[PoolRule, ...]
+    stream_opens: str = ""
 
     @property
     def whole(self) -> PoolRule | None:
@@ -98,10 +102,11 @@ def published(text: str) -> tuple[float, float]:
 def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRules:
     """Read `[limits]`, whose pools name the routes of `rows`. Raises VenueError."""
     scope = Scope(table.text("scope", Scope.KEY, list(Scope)))
+    stream_opens = table.checked("stream_opens", _LIMIT, "a limit such as 300/300s", "")
     if not (pool_tables := table.tables("pools", _POOL_KEYS)):
         known = _known(table)
         counters = [_counter(row, ALL, known) for row in table.tables("counters", _COUNTER_KEYS)]
-        return LimitRules(scope, tuple(counters), (PoolRule(ALL, scope, known=known),))
+        return LimitRules(scope, tuple(counters), (PoolRule(ALL, scope, known=known),), stream_opens)
     for key in ("known", "counters"):
         if key in table.data:
             raise table.error(key, f"{key} is a pool's where there are pools: write it in [[limits.pools]]")
@@ -122,6 +127,7 @@ def read_limits(table: Table, rows: Iterable[RouteRow], prefix: str) -> LimitRul
         scope,
         tuple(counter for _, counters in read.values() for counter in counters),
         pools,
+        stream_opens,
     )
 
 

@@ -7,7 +7,7 @@ Nothing here is repaired, and nothing is sent from what was read: the bytes that
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -315,6 +315,12 @@ def _json(body: bytes, shape: OrderShape) -> object:
 
 
 _Table = Callable[[list[tuple[str, Any]]], dict[str, Any]]
+
+
+def clear_decoder(names: Iterable[str]) -> Callable[[str], Any]:
+    """Return what reads JSON; it raises ValueError where two could read different values of `names`."""
+    table = _table_of(frozenset(names))
+    return json.JSONDecoder(object_pairs_hook=table, parse_constant=_constant).decode
 
 
 def _table_of(names: frozenset[str]) -> _Table:

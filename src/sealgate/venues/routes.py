@@ -56,7 +56,8 @@ class Route:
     `share_s`: a reply to an identical request may be that old, in seconds; with 0 only those that wait go as
     one, and None shares nothing. `trade_if`: which bodies need only `trade`, though the route needs `keys`.
     `is_shareable` is False for what each bot must get for itself, such as the key of a stream. `is_named`: a
-    row is about this very call, so that the words in its path do not count.
+    row is about this very call, so that the words in its path do not count. `pools` are the names of those
+    that a message of a stream passes; without any, its lane says so.
     """
 
     template: str
@@ -72,6 +73,7 @@ class Route:
     trade_if: OrderShape | None = field(default=None, compare=False)
     is_shareable: bool = field(default=True, compare=False)
     is_named: bool = field(default=False, compare=False)
+    pools: tuple[str, ...] = ()
 
     @cached_property
     def is_read(self) -> bool:

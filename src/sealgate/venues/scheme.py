@@ -209,7 +209,7 @@ def _read_scheme(table: Table, kind: Kind) -> Scheme:
     part_table = table.table("parts")
     written = tuple(part_table.data)  # each may be made of those before it
     parts = tuple(
-        _part(part_table, name, (*NAMES, SIGNATURE, *written[:at])) for at, name in enumerate(written)
+        read_part(part_table, name, (*NAMES, SIGNATURE, *written[:at])) for at, name in enumerate(written)
     )
     names = (*NAMES, SIGNATURE, *written)
     headers = _headers(table.table("headers"), names, parts)
@@ -350,7 +350,8 @@ def _by_route(table: Table) -> dict[tuple[str, str], bytes]:
     return found
 
 
-def _part(table: Table, name: str, names: tuple[str, ...]) -> Part:
+def read_part(table: Table, name: str, names: tuple[str, ...]) -> Part:
+    """Read a part, which may be made of values of these names. Raises VenueError."""
     written = table.data[name]
     if not (isinstance(written, dict) and {"of", "each", "json"} & written.keys()):
         return Part(name, _choice(table, name, names))

@@ -109,7 +109,7 @@ class Sealer:
         constants = dict(zip(KEY_NAMES, (text.encode("utf-8") for text in texts), strict=False))
         constants["host"] = authority.partition("/")[0].encode("ascii")
         constants["root"] = f"{authority}{prefix}".encode("ascii")
-        self._constants = constants
+        self.constants = constants
         self._plans: dict[str, tuple[_Plan, ...]] = {}  # by method, made at its first request
 
     def sign(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> Signed:
@@ -163,16 +163,16 @@ class Sealer:
 
     def key_lines(self) -> bytes:
         """Return the header lines that need no signature, for requests that name the key and no more."""
-        known = self._constants.keys() - {"secret"}
+        known = self.constants.keys() - {"secret"}
         fixed = [(name, text) for name, text in self.scheme.headers if names_in(text) <= known]
-        return bind(_lines(fixed), self._constants, {}, self._raw)([])
+        return bind(_lines(fixed), self.constants, {}, self._raw)([])
 
     @property
     def proof(self) -> Hashable:
         """What tells one key, secret and way to sign from another."""
         scheme, signer = self.scheme, self.signer
         texts = (scheme.encoding, scheme.secret, repr(scheme.message), repr(scheme.headers))
-        return (signer.kind, signer.identity, *self._constants.items(), *texts)
+        return (signer.kind, signer.identity, *self.constants.items(), *texts)
 
     def message(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> bytes:
         """Return the bytes that `sign` signs, for people to look at."""
@@ -190,7 +190,7 @@ class Sealer:
     def _plan_of(self, method: str, body: bytes) -> _Plan:
         plans = self._plans.get(method)
         if plans is None:
-            plans = tuple(self._plan(self._constants, method, kind) for kind in _KINDS)
+            plans = tuple(self._plan(self.constants, method, kind) for kind in _KINDS)
             self._plans[method] = plans
         return plans[0 if not body else 2 if looks_like_json(body) else 1]
 
@@ -257,7 +257,7 @@ class Sealer:
         def renders(parts: Iterable[Part]) -> Iterator[Render]:
             for part in parts:
                 slots[ITEM] = len(slots)
-                yield _of_part(part, made, bound)
+                yield bind_part(part, made, bound)
                 slots[part.name] = slots.pop(ITEM)
 
         early = tuple(renders(part for part in scheme.parts if part.name not in after))
@@ -341,7 +341,7 @@ def _after_signature(parts: tuple[Part, ...], picked: Callable[[Choice], Templat
     return after
 
 
-def _of_part(
+def bind_part(
     part: Part, made: Callable[[Choice], Render | None], bound: Callable[[Template], Render]
 ) -> Render:
     """Make a function of a part."""

@@ -19,6 +19,7 @@ from sealgate.venues.replies import REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
 from sealgate.venues.scheme import SIGNING_KEYS, Scheme, read_schemes
 from sealgate.venues.sealer import KeyTexts, Sealer
+from sealgate.venues.streams import STREAM_KEYS, Stream, read_streams
 from sealgate.venues.templates import Ref, Template, names_in
 
 __all__ = ["KeyTexts", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
@@ -36,7 +37,7 @@ _KEYS = (
     "words",
     "order_ids",
 )
-_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies", "environments")
+_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies", "streams", "environments")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
 _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
@@ -82,6 +83,7 @@ class Venue:
     routes: tuple[RouteRow, ...]
     replies: Judge
     environments: Mapping[str, Environment]
+    streams: tuple[Stream, ...] = ()
 
     @cached_property
     def signing(self) -> Scheme:
@@ -255,6 +257,9 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
             _pointers(whole, "order_ids"),
         ),
         environments=read_environments(whole.table("environments"), _URL, own_headers),
+        streams=read_streams(
+            whole.tables("streams", STREAM_KEYS), _order_shape, [pool.name for pool in limits.pools]
+        ),
     )
 
 

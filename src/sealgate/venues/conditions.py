@@ -1,0 +1,79 @@
+"""Conditions on a JSON document: what must stand at which pointers. Tables of a venue's file, read once."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sealgate.venues.document import POINTER, Table, pick
+
+ANYTHING = "*"
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What may stand at one pointer: one of the values. In a text, * stands for any letters."""
+
+    pointer: str
+    values: tuple[Value, ...]
+    patterns: tuple[re.Pattern[str] | None, ...]
+
+    def fits(self, document: object) -> int | None:
+        """Return the place, among the values, of the one that stands there, None if none does."""
+        found = pick(document, self.pointer)
+        if found is None:
+            return None
+        for place, (value, pattern) in enumerate(zip(self.values, self.patterns, strict=True)):
+            if value == ANYTHING or (
+                pattern.fullmatch(found) is not None
+                if pattern is not None and isinstance(found, str)
+                else pattern is None and _is_same(value, found)
+            ):
+                return place
+        return None
+
+
+Condition = tuple[Expected, ...]  # all of them
+
+
+def _is_same(value: object, found: object) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return isinstance(value, bool) == isinstance(found, bool) and value == found
+
+
+def holds(condition: Condition, document: object) -> bool:
+    """Ask whether all that a condition expects is there."""
+    return all(expected.fits(document) is not None for expected in condition)
+
+
+def any_holds(conditions: Iterable[Condition], document: object) -> bool:
+    """Ask whether one of several conditions holds."""
+    return any(holds(condition, document) for condition in conditions)
+
+
+def read_condition(table: Table) -> Condition:
+    """Read a table of pointers and values. Raises VenueError."""
+    found = []
+    for pointer in table.data:
+        if pointer and not POINTER.fullmatch(pointer):
+            raise table.error(pointer, f"{pointer!r} is not a JSON pointer such as /op")
+        listed = table.data[pointer]
+        values = listed if isinstance(listed, list) else [listed]
+        if not values or not all(isinstance(value, str | int | float) for value in values):
+            raise table.error(
+                pointer, f"{pointer} must be a text, a number, true or false, or a list of these"
+            )
+        patterns = tuple(_pattern(value) if isinstance(value, str) else None for value in values)
+        found.append(Expected(pointer, tuple(values), patterns))
+    return tuple(found)
+
+
+def read_conditions(table: Table, key: str) -> tuple[Condition, ...]:
+    """Read a condition, or a list of them of which one must hold; there is none where the key is absent."""
+    if isinstance(table.data.get(key), Mapping):
+        return (read_condition(table.table(key)),)
+    return tuple(read_condition(one) for one in table.tables(key))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, text.split(ANYTHING))), re.DOTALL)
