@@ -118,6 +118,15 @@ async def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
     assert SECRET not in program.output
 
 
+async def test_it_names_the_addresses_of_single_bots(tmp_path: Path) -> None:
+    own = {"SEALGATE_BOTS__GRID__LISTEN": "127.0.0.1:0", "SEALGATE_LISTEN__TCP": ""}
+    async with running_upstream() as upstream, serving(upstream, tmp_path, **own) as program:
+        told = event(program, "own_address")
+        assert told["bot"] == "grid"
+        assert await status(f"{told['url']}{TARGET}") == (200, None)
+        assert "bots" not in event(program, "listening")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_with_success(tmp_path: Path, number: signal.Signals) -> None:
     async with running_upstream() as upstream, serving(upstream, tmp_path) as program:

@@ -96,6 +96,17 @@ def test_a_gateway_says_in_a_terminal_where_bots_connect(
     assert "listening" not in output
 
 
+def test_a_gateway_says_in_a_terminal_which_bots_have_an_address_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "main.secret").write_text("correct-horse-battery-staple")
+    (tmp_path / "main.secret").chmod(0o600)
+    settings = {
+        "SEALGATE_KEYS__MAIN__SECRET": f"file:{tmp_path / 'main.secret'}",
+        "SEALGATE_BOTS__GRID__LISTEN": "127.0.0.1:0",
+    }
+    output = in_a_terminal("serve", until="stop with", **settings)
+    assert re.search(r"^  bot grid +http://127\.0\.0\.1:\d+  \(without a token\)\r$", output, re.MULTILINE)
+
+
 def test_colours_in_a_terminal() -> None:
     output = in_a_terminal("check", "--offline", COLUMNS="100")
     assert "\x1b[31m\x1b[1mfail\x1b[0m" in output

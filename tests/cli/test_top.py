@@ -125,6 +125,7 @@ FIGURES: dict[str, Any] = {
     "version": "1.0",
     "uptime_s": 60.0,
     "connections": 1,
+    "bot_urls": {"grid": "http://127.0.0.1:8802"},
     "inflight": 11,
     "base_url": "https://api.example.com",
     "state": "not ready",

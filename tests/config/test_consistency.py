@@ -31,6 +31,10 @@ CONSISTENT: dict[str, Tree] = {
         "listen": {"unix": "/run/x.sock"},
         "bots": {"a": {"uid": 1}, "b": {"uid": 2, **BOT}, "c": BOT},
     },
+    "addresses of bots, and no other": {
+        "listen": {"tcp": ""},
+        "bots": {"a": {"listen": "127.0.0.1:0"}, "b": {"listen": "[::1]:0"}, "c": {"listen": "localhost:1"}},
+    },
     "both on a free port": {"listen": {"tcp": "127.0.0.1:0"}, "admin": {"tcp": "127.0.0.1:0"}},
     "a bot with a policy": {"bots": {"a": {**BOT, "policy": {"symbols": ["BTC"], "observe": True}}}},
     "a policy with a size for each symbol": {
@@ -189,7 +193,35 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a bot that anybody could be": (
         {"bots": {"a": {}}},
         "bots.a",
-        "has no way to authenticate; add token, or uid for listen.unix",
+        "has no way to authenticate; add token, uid for listen.unix, or an address in listen",
+    ),
+    "a bot at the address of all": (
+        {"bots": {"a": {"listen": "localhost:8787"}}},
+        "bots.a.listen",
+        "is the address of listen.tcp; choose another port",
+    ),
+    "a bot at the admin address": (
+        {"bots": {"a": {"listen": "127.0.0.1:8788"}}},
+        "bots.a.listen",
+        "is the address of admin.tcp; choose another port",
+    ),
+    "two bots at one address": (
+        {"bots": {"a": {"listen": "127.0.0.1:1"}, "b": {"listen": "localhost:1"}}},
+        "bots.b.listen",
+        "is the address of bots.a.listen; choose another port",
+    ),
+    "the exchange at a bot's address": (
+        {"base_url": "http://127.0.0.1:1", "bots": {"a": {"listen": "127.0.0.1:1"}}},
+        "base_url",
+        "is this gateway itself (bots.a.listen), which would send to itself",
+    ),
+    "TLS for bots' own addresses, which have none": (
+        {
+            "listen": {"tcp": "", "tls_cert": "PEM", "tls_key": "PEM"},
+            "bots": {"a": {"listen": "127.0.0.1:1"}},
+        },
+        "listen.tls_cert",
+        "has no effect; listen.tcp is turned off",
     ),
     "a user without a socket": (
         {"bots": {"a": {"uid": 1}}},

@@ -104,6 +104,13 @@ READ_AS: list[tuple[Any, list[tuple[object, object]]]] = [
             *(("LOCALHOST:0", Address("localhost", 0)), ("[::1]:8787", Address("::1", 8787))),
         ],
     ),
+    (
+        values.OptionalLoopbackAddress,
+        [
+            *(("", None), ("127.0.0.1:8802", Address("127.0.0.1", 8802))),
+            *(("localhost:0", Address("localhost", 0)), ("[::1]:8802", Address("::1", 8802))),
+        ],
+    ),
     (values.SourceAddress, [("", None), ("127.0.0.1", "127.0.0.1")]),
     (
         values.OptionalProxy,
@@ -164,6 +171,12 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     (values.OptionalAddress, "has no valid host; ", [":8787", "a b:1", "http//x:1", "[::zz]:1"]),
     (values.OptionalAddress, "has brackets around a host that is not IPv6; ", ["[127.0.0.1]:1"]),
     (values.OptionalAddress, "has a port out of range; ", ["127.0.0.1:65536", "127.0.0.1:" + "9" * 5000]),
+    (values.OptionalLoopbackAddress, "is not host:port; ", ["8802"]),
+    (
+        values.OptionalLoopbackAddress,
+        "can be reached from other machines, and whoever connects there is this bot; ",
+        ["0.0.0.0:8802", "192.0.2.1:8802", "[::]:8802", "gate.example:8802", "localhost.:8802"],
+    ),
     (
         values.ExchangeUrl,
         "is not a URL in plain ASCII; write a foreign host name in its xn-- form",

@@ -20,9 +20,9 @@ from rig.upstream import Act, Received, say
 from rig.wire import reply
 from sealgate.cli import main
 from sealgate.config.load import config_of
-from sealgate.diagnose.local import found_wrong, look_at_reach
+from sealgate.diagnose.local import found_wrong, look_at_addresses, look_at_reach
 from sealgate.keys.key_health import MANY_MISMATCHES
-from sealgate.machine.findings import fail, warn
+from sealgate.machine.findings import fail, ok, warn
 from sealgate.machine.system import System
 from sealgate.orders.journal.file import connect, prepare
 from sealgate.orders.journal.learned import write_limits
@@ -552,6 +552,30 @@ async def test_a_redis_whose_address_cannot_be_read(tmp_path: Path) -> None:
 )
 def test_an_error_is_a_cause_and_its_fix(text: str, cause: str, fix: str) -> None:
     assert found_wrong("keys.main", text) == fail("keys.main", cause, fix)
+
+
+def test_who_a_bot_is_at_its_own_address() -> None:
+    tree: dict[str, object] = {
+        "base_url": "https://exchange.example",
+        "listen": {"tcp": ""},
+        "admin": {"tcp": ""},
+        "keys": {"main": {"api_key": "ak-public-1", "secret": "env:NOWHERE"}},
+        "bots": {"grid": {"listen": "127.0.0.1:0"}},
+    }
+    assert list(look_at_addresses(config_of(tree), {}, is_running=True)) == [
+        ok("bots.grid.listen", "127.0.0.1:0 is in use by the running gateway"),
+        ok("bots.grid.listen", "every program on this machine is grid there, without a token"),
+    ]
+
+
+def test_a_bots_own_address_that_listen_hosts_does_not_name() -> None:
+    tree: dict[str, object] = {
+        "base_url": "https://exchange.example",
+        "keys": {"main": {"api_key": "ak-public-1", "secret": "env:NOWHERE"}},
+        "bots": {"grid": {"listen": "[::1]:8802"}, "watch": {"listen": "127.0.0.1:8803"}},
+    }
+    text = "has no ::1: a bot that calls [::1]:8802 by it gets 421"
+    assert list(look_at_reach(config_of(tree))) == [warn("listen.hosts", text, 'add "::1" to it')]
 
 
 UNENCRYPTED = warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)

@@ -344,6 +344,10 @@ def test_orders_in_doubt_with_their_terms() -> None:
 
 def test_what_runs_since_when() -> None:
     assert words(replace(STATUS, connections=1))["foot"] == "Sealgate 1.0, up 60 s, 1 bot connection."
+    assert words()["own_addresses"] == ""
+    found = words(replace(STATUS, connections=1, bot_urls={"grid": "http://127.0.0.1:8802"}))
+    assert found["own_addresses"] == "Without a token: grid at http://127.0.0.1:8802."
+    assert found["foot"].endswith("1 bot connection. Without a token: grid at http://127.0.0.1:8802.")
     assert words()["mood"] == "good"
     assert words(replace(STATUS, is_draining=True))["mood"] == "warn"
     assert words(of_exchange(not_ready=("no",)))["mood"] == "bad"

@@ -40,6 +40,8 @@ GRID = Bot("grid", ("main", "alt"), frozenset({READ, TRADE}))
 WATCH = Bot("watch", ("main",), frozenset({READ}))
 CLERK = Bot("clerk", ("main",), frozenset({KEYS}))
 TOKENS = {b"grid-token": GRID, b"watch-token": WATCH, b"p:a:s:s \xe9": CLERK}
+GRIDS, WATCHS = ("grid", "127.0.0.1:8802"), ("watch", "127.0.0.1:8803")
+FORMER = ("grid", "127.0.0.1:8803")  # a bot and an address that it has no longer
 RULES = Rules(
     prefix="/v1/trade",
     hosts=frozenset({"127.0.0.1", "localhost", "::1"}),
@@ -48,6 +50,7 @@ RULES = Rules(
     routes=RouteTable(default_venue().routes),
     headers=HeaderRules(default_venue().own_headers),
     max_body=1000,
+    own={GRIDS: GRID, WATCHS: WATCH},
 )
 POLICIES = PolicyMemory()
 GUARD = POLICIES.guard("grid", (Policy(symbols=frozenset({"BTC"})),), "spot", "x")
@@ -147,6 +150,14 @@ def head_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = 
 
 
 GATEWAY = "http://127.0.0.1:8787"
+# What websocket-client sends: it takes the address that it dials for its origin.
+DIALLED = {"Host": "127.0.0.1:8802", "Upgrade": "websocket", "Origin": "http://127.0.0.1:8802"}
+OTHER_ORIGINS = [
+    *("null", "", "127.0.0.1:8802", "//127.0.0.1:8802", "ws://127.0.0.1:8802", "HTTP://127.0.0.1:8802"),
+    *("http://127.0.0.1:8802/", "http://127.0.0.1", "http://127.0.0.1:8787", "http://localhost:8802"),
+    *("http://evil.example", "http://127.0.0.1:8802.evil.example", "http://evil@127.0.0.1:8802"),
+    "file://",
+]
 HEADS: dict[str | None, list[Fields]] = {
     None: [
         *({}, {"Host": "127.0.0.1:8787"}, {"Referer": "CCXT"}, {"Referer": "my bot 1.0"}),
@@ -172,6 +183,10 @@ HEADS: dict[str | None, list[Fields]] = {
         *({"Referer": "about:blank"}, {"Referer": "/page"}),
         *({"Sec-Fetch-Site": value} for value in ("none", "same-origin", "cross-site")),
         *({"sec.fetch+site": "none"}, {"sec_fetch_site": "none"}),
+        *(DIALLED | {"Origin": origin} for origin in OTHER_ORIGINS),
+        *(DIALLED | {name: value} for name, value in (("Sec-Fetch-Site", "same-origin"), ("Referer", "/"))),
+        *(DIALLED | {"Upgrade": upgrade} for upgrade in ("", "h2c", "websocket, h2c")),
+        {name: value for name, value in DIALLED.items() if name != "Upgrade"},
     ],
     "upgrade_refused": [
         *({"Upgrade": "websocket"}, {"Upgrade": "h2c, WebSocket/13"}),
@@ -431,6 +446,30 @@ def test_a_certificate_of_another_bot_does_not_tell_whether_a_token_is_right(aut
     assert told == "The token does not belong to the bot in the client certificate."
 
 
+@pytest.mark.parametrize("authorization", ["Bearer grid-token", basic("grid", "grid-token"), "Bearer wrong"])
+def test_an_address_of_another_bot_does_not_tell_whether_a_token_is_right(authorization: str) -> None:
+    told = stranger(head_of({"Authorization": authorization}), Peer(own=WATCHS))
+    assert told == "The token does not belong to the bot whose address this is; leave it out."
+
+
+def test_an_address_that_a_reload_took_away_is_told() -> None:
+    told = stranger(head_of({"Authorization": "Bearer grid-token"}), Peer(own=FORMER))
+    assert told == "This address is no longer that of the bot grid."
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8802", "localhost", "[::1]:8802"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_web_socket_may_name_the_address_that_it_dials_as_its_origin(scheme: str, address: str) -> None:
+    """What is left then is whether web sockets are forwarded."""
+    fields = {"Host": address, "Origin": f"{scheme}://{address}", "Upgrade": "WebSocket"}
+    assert head_reason(fields) in (None, "upgrade_refused")
+
+
+def test_a_web_socket_of_a_rebinding_page_is_refused_by_its_host() -> None:
+    fields = {"Host": "evil.example:8802", "Origin": "http://evil.example:8802", "Upgrade": "websocket"}
+    assert head_reason(fields) == "host_refused"
+
+
 @given(
     st.text(st.characters(codec="latin-1")).map("Basic {}".format) | st.text(st.characters(codec="latin-1"))
 )
@@ -653,6 +692,9 @@ ASKING: dict[str, Asking] = {
     "a wrong target": (FIELDS, "POST", "/v1/trade/../order", (1, 1), Peer()),
     "a wrong version": (FIELDS, "POST", ORDER, (2, 0), Peer()),
     "another peer": (FIELDS, "POST", ORDER, (1, 1), Peer(name="watch")),
+    "the address of a bot": ({"Host": "localhost"}, "POST", ORDER, (1, 1), Peer(own=WATCHS)),
+    "the address of another": ({"Host": "localhost"}, "POST", ORDER, (1, 1), Peer(own=GRIDS)),
+    "the address that was another's": ({"Host": "localhost"}, "POST", ORDER, (1, 1), Peer(own=FORMER)),
     "a large head": (FIELDS | {"X-Long": "x" * 5000}, "POST", ORDER, (1, 1), Peer()),
     "as a proxy": (FIELDS, "CONNECT", "api.example.com:443", (1, 1), Peer()),
 }
@@ -695,6 +737,8 @@ def test_a_head_that_comes_again_gets_the_same_ticket_from_its_peer_alone() -> N
     assert admission.admit(head, head.target, peer, str, record) is first
     with pytest.raises(Refusal, match="bot_unauthenticated"):
         admission.admit(head, head.target, Peer(name="mallory"), str, record)
+    with pytest.raises(Refusal, match="does not belong to the bot whose address this is"):
+        admission.admit(head, head.target, Peer(own=WATCHS), str, record)
     assert Admission(RULES).admit(head, head.target, peer, str, record) is not first, (
         "others have rules of their own"
     )
@@ -748,6 +792,7 @@ GRID_BOT, WATCH_BOT, LOCAL = (
 )
 BY_PEER = replace(
     RULES,
+    own={GRIDS: GRID_BOT, WATCHS: WATCH_BOT},
     bots={hashlib.sha256(b"watch-token").digest(): WATCH_BOT},
     users={1001: GRID_BOT},
     named={"grid": GRID_BOT, "watch": WATCH_BOT},
@@ -780,6 +825,12 @@ BOTS = {
     "a token does not help a certificate of nobody": (Peer(name=""), "watch-token", None),
     "a certificate does not help a wrong token": (Peer(name="watch"), "wrong", None),
     "TCP alone": (Peer(), None, None),
+    "by address": (Peer(own=GRIDS), None, GRID_BOT),
+    "its token at its address": (Peer(own=WATCHS), "watch-token", WATCH_BOT),
+    "the token of another bot than the address": (Peer(own=GRIDS), "watch-token", None),
+    "an address does not help a wrong token": (Peer(own=WATCHS), "wrong", None),
+    "an address that the bot has no longer": (Peer(own=FORMER), None, None),
+    "nor does a token of the bot that has it now": (Peer(own=FORMER), "watch-token", None),
 }
 
 
@@ -793,12 +844,13 @@ LOCALS = {
     "our own user": (Peer(uid=1000), frozenset({0, 1000}), LOCAL),
     "another user": (Peer(uid=1001), frozenset({0, 1000}), None),
     "another user where the socket's mode decides": (Peer(uid=1001), None, LOCAL),
+    "an address of a bot that there was": (Peer(own=GRIDS), None, None),
 }
 
 
 @pytest.mark.parametrize(("peer", "users", "bot"), LOCALS.values(), ids=LOCALS)
 def test_who_is_local_without_bots(peer: Peer, users: frozenset[int] | None, bot: Bot | None) -> None:
-    assert who(peer, None, replace(RULES, bots={}, local=LOCAL, local_users=users)) is bot
+    assert who(peer, None, replace(RULES, bots={}, own={}, local=LOCAL, local_users=users)) is bot
 
 
 def test_what_is_kept_of_a_head_is_kept_for_its_peer_alone() -> None:

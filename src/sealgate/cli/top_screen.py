@@ -158,6 +158,7 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
     ]
     both = zip(exchanges, words["exchanges"], strict=True)
     of_shown = [of for one, of in both if inspector.exchange in ("", one["name"])]
+    own_addresses = [Text(words["own_addresses"], style="dim"), Text()] if words["own_addresses"] else []
     idle = [Text(f"Idle for ten seconds: {', '.join(picture['idle_bots'])}", style="dim"), Text()]
     return Group(
         *hint,
@@ -167,6 +168,7 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
         *(_exchanges(picture, inspector.exchange) if is_one_of_many else ()),
         *keys,
         *(part for of in of_shown for part in _open_pools(of)),
+        *own_addresses,
         *(idle if picture["idle_bots"] else ()),
         *_wrong(words),
     )

@@ -23,10 +23,19 @@ starter        the file that `config init` writes
 editor_schema  the JSON Schema for editors
 """
 
-from sealgate.config.addresses import Address
+from sealgate.config.addresses import Address, OwnAddress
 from sealgate.config.load import check_whole, load_config
 from sealgate.config.problems import ConfigError
 from sealgate.config.settings import Listen
 from sealgate.config.tree import Config, ExchangeConfig
 
-__all__ = ["Address", "Config", "ConfigError", "ExchangeConfig", "Listen", "check_whole", "load_config"]
+__all__ = [
+    "Address",
+    "Config",
+    "ConfigError",
+    "ExchangeConfig",
+    "Listen",
+    "OwnAddress",
+    "check_whole",
+    "load_config",
+]

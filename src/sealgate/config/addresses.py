@@ -55,6 +55,23 @@ class Address:
         return f"{bracketed(self.host)}:{self.port}"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnAddress:
+    """An address of one exchange, or of one bot; the other name is "".
+
+    At an exchange's, paths do not begin with its name. Whoever connects to a bot's is this bot.
+    """
+
+    address: Address
+    exchange: str = ""
+    bot: str = ""
+
+    @property
+    def setting(self) -> str:
+        """The name of the setting that it comes from."""
+        return f"exchanges.{self.exchange}.listen" if self.exchange else f"bots.{self.bot}.listen"
+
+
 def parse_address(value: str) -> Address:
     """Parse `host:port`; raise ValueError with the cause and the fix."""
     found = _ADDRESS.fullmatch(value)
@@ -67,6 +84,17 @@ def parse_address(value: str) -> Address:
     if len(found["port"]) > len(str(MAX_PORT)) or int(found["port"]) > MAX_PORT:
         raise ValueError(f"has a port out of range; use 0 to {MAX_PORT}")
     return Address(host, int(found["port"]))
+
+
+def parse_loopback_address(value: str) -> Address:
+    """Parse `host:port` of this machine itself; raise ValueError with the cause and the fix."""
+    address = parse_address(value)
+    if not address.is_loopback:
+        raise ValueError(
+            "can be reached from other machines, and whoever connects there is this bot; "
+            'write an address such as "127.0.0.1:8802"'
+        )
+    return address
 
 
 def parse_host(value: str) -> str:

@@ -202,16 +202,12 @@ def _headers_sign_nothing(config: Config) -> Iterator[Problem]:
 
 
 def _own_listeners(config: Config) -> dict[str, Address]:
-    """Return the addresses of single exchanges, by setting."""
-    return {
-        f"exchanges.{name}.listen": exchange.listen
-        for name, exchange in config.exchanges.items()
-        if exchange.listen is not None
-    }
+    """Return the addresses of single exchanges and bots, by setting."""
+    return {own.setting: own.address for own in config.own_addresses}
 
 
 def _listens(config: Config) -> Iterator[Problem]:
-    if config.listen.tcp is None and config.listen.unix is None:
+    if config.listen.tcp is None and config.listen.unix is None and not config.own_addresses:
         yield Problem(("listen", "tcp"), 'turns off the only address for bots; write "127.0.0.1:8787"')
 
 
@@ -236,7 +232,8 @@ def _tls_is_whole(config: Config) -> Iterator[Problem]:
         yield Problem(("listen", "client_ca"), "needs TLS; name listen.tls_cert and listen.tls_key")
     if listen.client_ca and not config.bots:
         yield Problem(("listen", "client_ca"), "names bots, but there are none; add [bots.NAME]")
-    if listen.tls_cert and listen.tcp is None:
+    is_used = listen.tcp is not None or any(own.exchange for own in config.own_addresses)
+    if listen.tls_cert and not is_used:
         yield Problem(("listen", "tls_cert"), "has no effect; listen.tcp is turned off")
 
 
@@ -262,8 +259,10 @@ def _strangers_need_tokens(config: Config) -> Iterator[Problem]:
 def _bots_prove_themselves(config: Config) -> Iterator[Problem]:
     owners: dict[int, str] = {}
     for name, bot in config.bots.items():
-        if bot.token is None and bot.uid is None and not config.listen.client_ca:
-            yield Problem(("bots", name), "has no way to authenticate; add token, or uid for listen.unix")
+        is_known_by_itself = bot.token is not None or bot.uid is not None or bot.listen is not None
+        if not is_known_by_itself and not config.listen.client_ca:
+            text = "has no way to authenticate; add token, uid for listen.unix, or an address in listen"
+            yield Problem(("bots", name), text)
         if bot.uid is None:
             continue
         if config.listen.unix is None:

@@ -355,6 +355,11 @@ class Bot(_Table):
     uid: values.Uid | None = Field(
         default=None, description="Its user on the Unix socket, instead of a token.", examples=[1001]
     )
+    listen: values.OptionalLoopbackAddress = Field(
+        default=None,
+        description="An address of its own on this machine: whoever connects there is this bot.",
+        examples=["127.0.0.1:8802"],
+    )
     key: values.Name | None = Field(
         default=None,
         description="The alias of its key under [keys], if there are several.",

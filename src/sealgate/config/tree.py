@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from sealgate.config import values
-from sealgate.config.addresses import Address, BaseUrl
+from sealgate.config.addresses import Address, BaseUrl, OwnAddress
 from sealgate.config.names import SettingPath
 from sealgate.config.pools import limit_rules
 from sealgate.config.settings import (
@@ -208,6 +208,13 @@ class Config(BaseSettings):
     def exchange_urls(self) -> str:
         """The addresses of all exchanges in one text, by which commands recognise a gateway."""
         return " ".join(str(exchange.base_url) for exchange in self.served.values())
+
+    @property
+    def own_addresses(self) -> tuple[OwnAddress, ...]:
+        """The addresses of single exchanges, then those of single bots."""
+        exchanges = (OwnAddress(one.listen, exchange=at) for at, one in self.exchanges.items() if one.listen)
+        bots = (OwnAddress(one.listen, bot=name) for name, one in self.bots.items() if one.listen)
+        return *exchanges, *bots
 
     def secret_references(self) -> Iterator[str]:
         """Yield the reference of each secret, as it is written."""

@@ -34,6 +34,7 @@ from sealgate.config.addresses import (
     parse_address,
     parse_base_url,
     parse_host,
+    parse_loopback_address,
     parse_proxy,
     parse_redis,
     parse_source,
@@ -402,11 +403,11 @@ _HOME = BeforeValidator(_expanded)
 _FILE = Anchored(from_folder)
 
 OptionalGroup = Annotated[Group | None, _EMPTY_IS_NONE]
-_Address = Annotated[
-    Address,
-    From(Annotated[str, _like(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")], parse_address),
-]
+_ADDRESS = Annotated[str, _like(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")]
+_Address = Annotated[Address, From(_ADDRESS, parse_address)]
 OptionalAddress = Annotated[_Address | None, _EMPTY_IS_NONE]
+_LoopbackAddress = Annotated[Address, From(_ADDRESS, parse_loopback_address)]
+OptionalLoopbackAddress = Annotated[_LoopbackAddress | None, _EMPTY_IS_NONE]
 SourceAddress = Annotated[
     Annotated[str, AfterValidator(parse_source), _like("^$|^[0-9A-Fa-f:.]+$")] | None, _EMPTY_IS_NONE
 ]

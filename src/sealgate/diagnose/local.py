@@ -216,7 +216,7 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
 def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:
     """Yield whether each address can be had; a gateway that runs has them already."""
     addresses = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp}
-    addresses |= {f"exchanges.{name}.listen": one.listen for name, one in config.served.items()}
+    addresses |= {own.setting: own.address for own in config.own_addresses}
     for setting, address in addresses.items():
         if address is not None:
             yield (
@@ -224,6 +224,9 @@ def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running:
                 if is_running
                 else _bindable(setting, address)
             )
+    for own in config.own_addresses:
+        if own.bot:
+            yield ok(own.setting, f"every program on this machine is {own.bot} there, without a token")
     if is_running:
         return
     try:
@@ -349,10 +352,14 @@ def look_at_reach(config: Config) -> Iterator[Finding]:
     """Yield what an address for other machines lacks: encryption, and a name that they may use."""
     listen = config.listen
     addresses = {"listen.tcp": listen.tcp}
-    addresses |= {f"exchanges.{name}.listen": one.listen for name, one in config.served.items()}
+    addresses |= {own.setting: own.address for own in config.own_addresses}
     opened = [setting for setting, one in addresses.items() if one is not None and not one.is_loopback]
     for setting in opened if listen.tls_cert is None else ():
         yield warn(setting, OPEN_WIRE, OPEN_WIRE_FIX)
     if opened and all(is_loopback(host) for host in listen.hosts):
         text = f"{opened[0]} is open to other machines, but listen.hosts names only this one"
         yield warn("listen.hosts", f"{text}: bots there get 421", "add the host name that those bots use")
+    for own in config.own_addresses:
+        if own.bot and own.address.host not in listen.hosts:
+            text = f"has no {own.address.host}: a bot that calls {own.address} by it gets 421"
+            yield warn("listen.hosts", text, f'add "{own.address.host}" to it')

@@ -72,9 +72,15 @@ def words(now: Figures) -> dict[str, Any]:
         "policies": policies,
         "nothing_wrong": "" if wrong or policies else "No bot has met an error or a refusal since the start.",
         "doubts": _doubts(count) if count else "",
+        "own_addresses": _own_addresses(now["bot_urls"]),
         "foot": f"Sealgate {now['version']}, up {span(now['uptime_s'])}, "
-        f"{counted(now['connections'], 'bot connection')}.",
+        f"{counted(now['connections'], 'bot connection')}. {_own_addresses(now['bot_urls'])}".strip(),
     }
+
+
+def _own_addresses(urls: Mapping[str, str]) -> str:
+    """Say which bots have an address of their own, "" where none has."""
+    return f"Without a token: {', '.join(f'{bot} at {url}' for bot, url in urls.items())}." if urls else ""
 
 
 # Notices: what people must know or do.

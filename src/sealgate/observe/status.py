@@ -199,7 +199,7 @@ class Status:
 
     `reloads` counts them by how they ended, `callback_errors` the exceptions that nobody awaited.
     `addresses` is where it is set to listen: setting -> address, "" where it is off. A command recognises its
-    gateway by them.
+    gateway by them. `bot_urls` are the addresses that bots have for themselves, by name.
     """
 
     version: str
@@ -212,6 +212,7 @@ class Status:
     halts: tuple[HaltStatus, ...] = ()
     reloads: Mapping[str, int] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
+    bot_urls: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0
     tls_cert_expires_at: float | None = None
 

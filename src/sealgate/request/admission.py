@@ -49,11 +49,13 @@ PROOFS = frozenset({b"authorization", _TOKEN})  # the headers in which a bot's t
 class Peer(NamedTuple):
     """Who is at the other end of a connection: the Unix socket's user, the name in a verified certificate.
 
-    Both are None for TCP without client certificates; the name is "" where a certificate names nobody.
+    Both are None for TCP without client certificates; the name is "" where a certificate names nobody. `own`
+    is the bot whose own address was reached, and that address as the settings write it.
     """
 
     uid: int | None = None
     name: str | None = None
+    own: tuple[str, str] | None = None
 
 
 _ANYBODY = Peer()
@@ -63,9 +65,10 @@ _ANYBODY = Peer()
 class Rules:
     """What admission goes by, made once from the configuration.
 
-    `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name.
-    Without bots everybody is `local`; on the Unix socket only `local_users` are (None: whoever its mode
-    lets in). `guards` are the policies by bot, `prices` what replies teach for them, None: nothing.
+    `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name,
+    `own` a name and the address that this bot has for itself. Without bots everybody is `local`; on the Unix
+    socket only `local_users` are (None: whoever its mode lets in). `guards` are the policies by bot, `prices`
+    what replies teach for them, None: nothing.
     """
 
     prefix: str
@@ -78,6 +81,7 @@ class Rules:
     body_timeout_s: float = 10.0
     users: Mapping[int, Bot] = field(default_factory=dict)
     named: Mapping[str, Bot] = field(default_factory=dict)
+    own: Mapping[tuple[str, str], Bot] = field(default_factory=dict)
     local_users: frozenset[int] | None = None
     policies: PolicyMemory = field(default_factory=PolicyMemory)
     guards: Mapping[str, Guard] = field(default_factory=dict)
@@ -272,7 +276,7 @@ def check_head(head: Head, method: str, version: tuple[int, int], rules: Rules) 
         raise Refusal("bad_request", "The Host header is missing.")
     for name, check in _CHECKS.items():
         value = head.kept.get(name)
-        if value is not None:
+        if value is not None and not (name == b"origin" and _is_own_address(value, head)):
             check(value.decode("latin-1"), rules)
     if version not in _HTTP_1:
         raise Refusal("bad_request", "This gateway speaks only HTTP/1.1 and HTTP/1.0.")
@@ -299,6 +303,16 @@ def _may_be_named(name: str) -> bool:
 def _refuse_browser(_: str, __: Rules) -> None:
     """Refuse a web page: programs send none of these headers, and pages cannot avoid them."""
     raise Refusal("browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site).")
+
+
+def _is_own_address(origin: bytes, head: Head) -> bool:
+    """Whether an Origin is the address that a web socket was dialled at, as in Host: some programs send that.
+
+    No page can have this origin, as these addresses serve none.
+    """
+    if head.kept.get(b"upgrade", b"").lower() != b"websocket":
+        return False
+    return origin in (b"http://" + head.kept[b"host"], b"https://" + head.kept[b"host"])
 
 
 def _check_referer(value: str, rules: Rules) -> None:
@@ -351,9 +365,12 @@ _CHECKS: dict[bytes, Callable[[str, Rules], object]] = {
 def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """Return the bot that sent a head. Raises Refusal `bot_unauthenticated`.
 
-    A token that is sent must be right, also where the peer's user or certificate would do; and it must be
-    that of the bot in the certificate.
+    A token that is sent must be right, also where the peer's user, certificate or address would do; and it
+    must be that of the bot in the certificate, or of the bot whose address it is.
     """
+    owner = None if peer.own is None else rules.own.get(peer.own)
+    if peer.own is not None and owner is None:  # a reload took the address away from it
+        raise Refusal("bot_unauthenticated", f"This address is no longer that of the bot {peer.own[0]}.")
     if rules.local is not None:
         may_be_local = peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
         bot = rules.local if may_be_local else None
@@ -362,6 +379,8 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
         return _by_token(*sent, rules, peer)
     elif peer.name is not None:
         bot, missing = rules.named.get(peer.name), "No bot has the name in the client certificate."
+    elif owner is not None:
+        return owner
     else:
         bot = None if peer.uid is None else rules.users.get(peer.uid)
         missing = "No token was sent, and nothing else identifies the bot."
@@ -374,12 +393,16 @@ def _by_token(name: str | None, token: bytes, rules: Rules, peer: Peer) -> Bot:
     """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
 
     No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
-    only to a peer that could use it. With a certificate, it must be the bot's own.
+    only to a peer that could use it. With a certificate, or at a bot's own address, it must be that bot's.
     """
     bot = rules.bots.get(hashlib.sha256(token).digest())
     if peer.name is not None and (bot is None or bot.name != peer.name):
         raise Refusal(
             "bot_unauthenticated", "The token does not belong to the bot in the client certificate."
+        )
+    if peer.own is not None and (bot is None or bot.name != peer.own[0]):
+        raise Refusal(
+            "bot_unauthenticated", "The token does not belong to the bot whose address this is; leave it out."
         )
     if bot is None:
         raise Refusal("bot_unauthenticated", "No bot has this token.")

@@ -51,6 +51,7 @@ def build_rules(
         bots={digest: bots[name] for digest, name in roster.tokens.items()},
         users={uid: bots[name] for uid, name in roster.users.items()},
         named=bots,
+        own={(own.bot, str(own.address)): bots[own.bot] for own in config.own_addresses if own.bot},
         local_users=roster.local_users,
         local=None
         if config.bots

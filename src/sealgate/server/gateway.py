@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from sealgate import __version__
-from sealgate.config import Address, Config
+from sealgate.config import Address, Config, OwnAddress
 from sealgate.config.load import addresses_of
 from sealgate.exchange.exchange import Exchange
 from sealgate.http.server import Service
@@ -21,12 +21,13 @@ from sealgate.machine.system import System
 from sealgate.observe.pools import open_pools_of
 from sealgate.observe.status import ExchangeStatus, Status, halt_status, key_status, policy_status
 from sealgate.orders.halts import UNKNOWN, Origin, Scope
+from sealgate.request.admission import Peer
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import BotServer, peer_of
 from sealgate.request.generation import Backend, Generation
 from sealgate.request.halting import Halted
 from sealgate.request.handler import Handler, Reader, Reporter
-from sealgate.server.opening import Listeners, exchange_addresses
+from sealgate.server.opening import Listeners
 from sealgate.server.reload import Reloader, ReloadError
 from sealgate.server.services import Services, build_services, make_room
 
@@ -98,6 +99,7 @@ class Gateway:
             halts=halt_status(self.services.halting.halts),
             reloads=dict(self.reloader.results),
             addresses=addresses_of(self.config.listen, self.config.admin),
+            bot_urls=self.listeners.bot_urls,
             callback_errors=self.services.background.callback_errors,
             tls_cert_expires_at=self.listeners.certificate_expires_at,
         )
@@ -179,17 +181,19 @@ async def running_gateway(
         handler = Handler(router, services.in_flight, services.books, system, reporter.report)
         ends.push_async_callback(_close_upstreams, handler)
 
-        def service_at(own: str) -> Service:
+        def service_at(own: OwnAddress | None) -> Service:
+            exchange, bot = (own.exchange, own.bot) if own else ("", "")
+            peer = Peer(own=(bot, str(own.address))) if own and bot else None
             return Service(
-                partial(handler.handle, own=own),
-                partial(handler.refuse_malformed, own=own),
+                partial(handler.handle, own=exchange),
+                partial(handler.refuse_malformed, own=exchange),
                 config.listen.head_timeout,
                 memory=lambda: handler.router.heads,
-                identify=peer_of,
+                identify=peer_of if peer is None else lambda _: peer,
                 now=system.now,
             )
 
-        server = BotServer(service_at(""), config.listen.max_connections, make_room(router.generation))
+        server = BotServer(service_at(None), config.listen.max_connections, make_room(router.generation))
 
         listeners = Listeners(config.listen, lambda own: server.beside(service_at(own)), system)
         reloader = Reloader(services, handler, listeners, server, load or (lambda: config))
@@ -198,7 +202,7 @@ async def running_gateway(
         services.background.finish(services.background.keep_up(reloader, reloader.watch))
         memory = Memory(lambda: len(server.connections), system)
         services.background.finish(services.background.keep_up(memory, memory.keep_small))
-        await listeners.open(exchange_addresses(config))
+        await listeners.open(config.own_addresses)
         gateway = Gateway(listeners, system.now(), services, handler, reloader, reporter, server)
         ends.push_async_callback(gateway.drain)
         yield gateway

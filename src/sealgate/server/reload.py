@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 import structlog
 from pydantic import BaseModel
 
-from sealgate.config import Config, ConfigError, check_whole
+from sealgate.config import Config, ConfigError, OwnAddress, check_whole
 from sealgate.config.venues import is_scheme_open
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
@@ -37,7 +37,7 @@ from sealgate.request.router import Router
 from sealgate.request.rules import log_policies
 from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, schedulers
-from sealgate.server.opening import Listener, Listeners, exchange_addresses
+from sealgate.server.opening import Listener, Listeners
 from sealgate.server.services import Services, build_generation, make_room
 from sealgate.venues.replies import Means
 from sealgate.venues.routes import Lane
@@ -284,12 +284,12 @@ class Reloader:
             config, parts, self._services.system, self._services.in_flight, old.generation
         )
         new = self._services.router(generation)
-        addresses, bound = exchange_addresses(config), dict[str, Listener]()
+        bound = dict[OwnAddress, Listener]()
         # 2. Try them; a fault leaves everything as it is.
         try:
             await self._recall(generation)
             doubts = await self._prove(new, old)
-            bound = await self._listeners.bind(addresses)
+            bound = await self._listeners.bind(config.own_addresses)
             _check_running(old)
         except BaseException:
             for one in bound.values():
@@ -298,7 +298,7 @@ class Reloader:
             raise
         # 3. Put them into use.
         self._swap(new, old)
-        await self._listeners.serve(bound, addresses)
+        await self._listeners.serve(bound, config.own_addresses)
         self._files.note(seen)
         waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
         return (*doubts, *waiting, *goes_on_by_name(config, running, self._services.halting.halts))

@@ -105,7 +105,7 @@ def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> Non
         venue=only and venue_text(venues[only.name].venue),
         environment=only and (venues[only.name].environment or None),
         base_url=status.base_url,
-        bots=" ".join(only.urls if only else gateway.listeners.urls),
+        bots=" ".join(only.urls if only else gateway.listeners.urls) or None,
         admin=admin and f"http://{admin}",
         page=page,
     )
@@ -117,8 +117,10 @@ def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> Non
             venue=venue_text(config.venue),
             environment=config.environment or None,
             base_url=one.base_url,
-            bots=" ".join(one.urls),
+            bots=" ".join(one.urls) or None,
         )
+    for name, url in status.bot_urls.items():
+        log.info("own_address", bot=name, url=url)
 
 
 def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
@@ -131,6 +133,7 @@ def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
     else:
         for name, one in served.items():
             rows[name] = f"{' '.join(gateway.listeners.urls_of(one))}  ({one.title}, {one.base_url})"
+    rows |= {f"bot {name}": f"{url}  (without a token)" for name, url in gateway.listeners.bot_urls.items()}
     rows |= {"live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
     width = max(map(len, rows))
     lines = (f"  {name:<{width}}  {text}" for name, text in rows.items())
@@ -279,7 +282,7 @@ def _second_of(config: Config, environ: Mapping[str, str]) -> str | None:
             with contextlib.suppress(OSError, JournalError):
                 process = user_of(config.journal.file) or None
         who = "a Sealgate gateway" if process is None else f"pid {process}"
-        where = theirs["listen.tcp"] or theirs["listen.unix"]
+        where = theirs["listen.tcp"] or theirs["listen.unix"] or theirs["admin.tcp"]
         stop = "stop it" if process is None else f"stop it (kill {process})"
         return (
             f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
