@@ -16,6 +16,7 @@ json_bytes      members of a JSON text, by the bytes where they stand
 scheme          how requests are signed
 sealer          signs with one key
 streams         the streams of an exchange, and what their messages need
+stream_grammar  what a file says of them
 stream_sealer   signs on a stream with one key
 unsignable      what cannot be signed
 routes          what a method and a path need, and their lane

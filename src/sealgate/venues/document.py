@@ -97,16 +97,20 @@ class Document:
 
 
 def _places(lines: Iterable[str]) -> Iterator[tuple[int, Path]]:
-    """Yield (line, path) of every table and key; the tables of a list are counted."""
+    """Yield (line, path) of every table and key; the tables of a list are counted, in each table anew."""
     table: Path = ()
     counts: dict[Path, int] = {}
     for number, line in enumerate(lines, 1):
         if header := _HEADER.match(line):
-            table = tuple(name.strip("\"'") for name in _NAMES.findall(header[2]))
-            if header[1]:
-                counts[table] = counts.get(table, -1) + 1
-                yield number, table  # the list itself stands where its first table does
-                table = (*table, counts[table])
+            table = ()
+            names = [name.strip("\"'") for name in _NAMES.findall(header[2])]
+            for depth, name in enumerate(names, 1):
+                table = (*table, name)
+                if header[1] and depth == len(names):
+                    counts[table] = counts.get(table, -1) + 1
+                    yield number, table  # the list itself stands where its first table does
+                if table in counts:
+                    table = (*table, counts[table])
             yield number, table
         elif key := _KEY.match(line):
             yield number, (*table, key[1].strip("\"'"))

@@ -97,15 +97,19 @@ def cut_members(body: bytes, names: Collection[bytes]) -> bytes:
         return body
     wanted = {name.decode("ascii") for name in names}
     try:
-        text = body.decode("utf-8")
-        spans = member_spans(text)
+        return without_members(body.decode("utf-8"), wanted).encode("utf-8")
     except (ValueError, RecursionError):
         return body
-    kept = [place for place, span in enumerate(spans) if span.name not in wanted]
+
+
+def without_members(text: str, names: Collection[str]) -> str:
+    """Cut the members of these names out of a JSON object, each with one comma. Raises ValueError."""
+    spans = member_spans(text)
+    kept = [place for place, span in enumerate(spans) if span.name not in names]
     if len(kept) == len(spans):
-        return body
+        return text
     if not kept:
-        return f"{text[: spans[0].start]}{text[spans[-1].end :]}".encode()
+        return f"{text[: spans[0].start]}{text[spans[-1].end :]}"
     # 1. A member goes with what stands between it and the next one.
     # 2. Behind the last that is kept, those that go take the comma before them along.
     pieces = [text[: spans[0].start]]
@@ -113,7 +117,7 @@ def cut_members(body: bytes, names: Collection[bytes]) -> bytes:
         is_last = place == kept[-1]
         end = spans[place].end if is_last else spans[place + 1].start
         pieces.append(text[spans[place].start : end])
-    return "".join((*pieces, text[spans[-1].end :])).encode()
+    return "".join((*pieces, text[spans[-1].end :]))
 
 
 def put_members(body: bytes, before: Sequence[bytes], behind: Sequence[bytes]) -> bytes:

@@ -86,6 +86,11 @@ def _read(table: Table, key: str, value: object, names: Collection[str]) -> Json
         return b"%d" % value
     if not isinstance(value, str):
         raise table.error(key, f"{key} must be a text, a whole number, true or false, a list or a table")
+    return read_text(table, key, value, names)
+
+
+def read_text(table: Table, key: str, value: str, names: Collection[str]) -> JsonText:
+    """Read a text that becomes a JSON string, or JSON itself with `bare`. Raises VenueError."""
     text = table.template(key, value, names)
     bare = [piece for piece in text if isinstance(piece, Ref) and _BARE in piece.filters]
     if bare and (len(text) > 1 or bare[0].filters.index(_BARE) < len(bare[0].filters) - 1):

@@ -1,17 +1,19 @@
 """Signs the messages and the handshake of one stream with one key, by what the venue's file says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sealgate.venues.encodings import ENCODERS, STAMPS
 from sealgate.venues.filters import FILTERS
 from sealgate.venues.json_edit import drop, put, text_at
+from sealgate.venues.json_texts import JsonText
 from sealgate.venues.order_terms import Path, steps
 from sealgate.venues.scheme import ANY, SIGNATURE
 from sealgate.venues.sealer import Sealer, bind_part
 from sealgate.venues.streams import MessageSigning
 from sealgate.venues.templates import Render, Template, bind, names_in
+from sealgate.venues.unsignable import UnsignableError
 
 
 class Moment(NamedTuple):
@@ -46,17 +48,15 @@ class StreamSealer:
         if signing is None:
             return text
         maker = _Maker(self._sealer, self._constants, signing, moment)
-        late = maker.signed
+        early: list[tuple[Path, JsonText]] = []
+        late: list[tuple[Path, JsonText]] = []
+        for place, template in signing.puts:
+            (late if names_in(template.text) & signing.late else early).append((place, template))
         # 1. What is put in before the signature may be signed.
-        for place, template, is_bare in signing.puts:
-            if names_in(template).isdisjoint(late):
-                text = _with(text, place, maker.text(template, text), is_bare=is_bare)
+        text = maker.put_in(text, early)
         # 2. The signature, and what is made of it.
         maker.sign(text)
-        for place, template, is_bare in signing.puts:
-            if not names_in(template).isdisjoint(late):
-                text = _with(text, place, maker.text(template, text), is_bare=is_bare)
-        return text
+        return maker.put_in(text, late)
 
     def handshake(self, signing: MessageSigning, moment: Moment) -> SignedHandshake:
         """Return what the upgrade has of the gateway's. Raises UnsignableError."""
@@ -68,12 +68,8 @@ class StreamSealer:
         return SignedHandshake(headers, query, "" if needs_uid else maker.text(signing.path, ""))
 
 
-def _with(text: str, place: Path, value: str, *, is_bare: bool) -> str:
-    return put(text, place, value, is_bare=is_bare) if value else text
-
-
 class _Maker:
-    """Makes the texts of one message. `signed` are the names of what is made of the signature."""
+    """Makes the texts of one message."""
 
     def __init__(
         self, sealer: Sealer, constants: Mapping[str, bytes], signing: MessageSigning, moment: Moment
@@ -90,12 +86,10 @@ class _Maker:
             "timestamp": stamp(moment.timestamp_ms),
             "expires": stamp(moment.timestamp_ms + later_ms),
             "nonce": moment.nonce,
-            "challenge": moment.challenge.encode("utf-8"),
+            "challenge": moment.challenge.encode(
+                "utf-8", "replace"
+            ),  # half of a letter is never signed as it is
         }
-        self.signed = {SIGNATURE}
-        for part in signing.parts:
-            if any(names_in(text) & self.signed for text in part.texts()):
-                self.signed.add(part.name)
 
     def sign(self, text: str) -> None:
         """Sign, and keep the signature as a value of the texts that follow."""
@@ -105,13 +99,21 @@ class _Maker:
                 signature = encode(signature)
             self._values[SIGNATURE] = signature
 
+    def put_in(self, message: str, puts: Iterable[tuple[Path, JsonText]]) -> str:
+        """Put texts into a message; one that is empty is not put."""
+        for place, template in puts:
+            if value := self.text(template.text, message):
+                message = put(message, place, value, is_bare=template.is_bare)
+        return message
+
     def text(self, template: Template, message: str) -> str:
         """Return a text in which pointers mean what stands in the message now."""
-        return self._bytes(template, message).decode("utf-8")
+        try:
+            return self._bytes(template, message).decode("utf-8")
+        except UnicodeDecodeError:
+            raise UnsignableError("what this venue puts into a message must be in UTF-8") from None
 
     def _bytes(self, template: Template, message: str) -> bytes:
-        if not template:
-            return b""
         known = dict(self._values)
 
         def bound(text: Template) -> Render:
@@ -121,7 +123,7 @@ class _Maker:
             return bind(text, known, {}, self._raw)
 
         for part in self._signing.parts:
-            if part.name not in self.signed or SIGNATURE in known:
+            if part.name not in self._signing.late or SIGNATURE in known:
                 known[part.name] = bind_part(
                     part, lambda choice: bound(choice[ANY]) if choice else None, bound
                 )([])

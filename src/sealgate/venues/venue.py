@@ -19,7 +19,8 @@ from sealgate.venues.replies import REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.venues.routes import METHODS, Auth, Lane, Permission, RouteRow, RouteTable
 from sealgate.venues.scheme import SIGNING_KEYS, Scheme, read_schemes
 from sealgate.venues.sealer import KeyTexts, Sealer
-from sealgate.venues.streams import STREAM_KEYS, Stream, read_streams
+from sealgate.venues.stream_grammar import STREAM_KEYS, read_streams
+from sealgate.venues.streams import Stream
 from sealgate.venues.templates import Ref, Template, names_in
 
 __all__ = ["KeyTexts", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
