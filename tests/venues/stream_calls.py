@@ -1,0 +1,375 @@
+"""How ccxt.pro logs in on the streams of each venue, row by row.
+
+A new row is an entry of `LOGINS`: `call` makes ccxt.pro send what is signed, `sends` messages in all, and
+`clock` is where the time stands in them. Its name is that of the venue's file, then :KIND for a further kind
+of key, and a word where the venue has several.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Exchange = Any  # one of ccxt.pro's, which has no types
+
+
+@dataclass(frozen=True)
+class Login:
+    """One way in. Pointers lead into `Arrived.tree`: /path, /query/NAME, /headers/name, /messages/0/args/1.
+
+    They also lead into JSON that is a text, bare or in base64, and into the `header` and `claims` of a JWT.
+    """
+
+    exchange: str  # the class of ccxt.pro
+    call: Callable[[Exchange], Any]
+    clock: tuple[str, ...] = ()  # where the time of each signature is, or its nonce
+    unit: str = "ms"  # or s, iso
+    ahead_s: int = 0  # by so much ccxt writes it later than its clock is
+    uuid: str = ""  # where a text is that is drawn for each signature
+    sends: int = 1  # messages
+    greeting: str = ""  # what the exchange says first
+    replies: tuple[str, ...] = ()  # to each message in turn; "$/id" is what stands in the message there
+    rest: Mapping[str, Any] = field(default_factory=dict)  # what is answered to REST before, by path
+    own: tuple[str, ...] = ()  # what a bot makes of its own clock, and the gateway leaves
+    own_in: str = ""  # how the first of these stands in what is signed
+    leaves_out: tuple[str, ...] = ()  # headers of ccxt's that are no part of the login
+    proof: str = "header"  # how the bot proves itself to the gateway: or address, listen
+    kind: str = "hmac"
+    secret: str = (
+        "raw"  # or base64, where ccxt decodes it; of private keys a name of FORMS in private_keys.py
+    )
+    api_key: str = ""  # how keys begin
+    options: Mapping[str, Any] = field(default_factory=dict)  # ccxt's
+
+    def moved(self, exchange: str) -> "Login":
+        """Return the same for another class of ccxt.pro that inherits it."""
+        return replace(self, exchange=exchange)
+
+    def index_of(self, pointer: str) -> int:
+        """Return the number of the message to which a pointer leads, 0 for the handshake."""
+        _, part, place, *_ = f"{pointer}/".split("/")
+        return int(place) if part == "messages" else 0
+
+
+SPOT, LINEAR, INVERSE = "BTC/USDT", "BTC/USDT:USDT", "BTC/USD:BTC"
+
+
+def _market(name: str, symbol: str) -> Mapping[str, Any]:
+    """Return what ccxt knows of a market that it has loaded."""
+    pair, _, settle = symbol.partition(":")
+    base, quote = pair.split("/")
+    market: dict[str, Any] = {
+        "id": name,
+        "lowercaseId": name.lower(),
+        "symbol": symbol,
+        "active": True,
+        "type": "spot",
+        "spot": True,
+        "base": base,
+        "baseId": base,
+        "quote": quote,
+        "quoteId": quote,
+        "info": {"orderTypes": ["LIMIT"]},
+        "precision": {"amount": 0.0001, "price": 0.01},
+    }
+    if settle:
+        market |= {"type": "swap", "spot": False, "swap": True, "contract": True, "contractSize": 1}
+        market |= {"settle": settle, "settleId": settle}
+        market |= {"linear": settle == quote, "inverse": settle == base}
+    return market
+
+
+MARKETS = (_market("BTCUSDT", SPOT), _market("BTC-USDT", LINEAR), _market("BTC-USD", INVERSE))
+
+
+def orders(exchange: Exchange) -> Any:
+    return exchange.watch_orders()
+
+
+def orders_of(symbol: str, **params: Any) -> Callable[[Exchange], Any]:
+    return lambda exchange: exchange.watch_orders(symbol, params=params)
+
+
+def balance(exchange: Exchange) -> Any:
+    return exchange.watch_balance()
+
+
+def my_trades(exchange: Exchange) -> Any:
+    return exchange.watch_my_trades()
+
+
+def place(symbol: str) -> Callable[[Exchange], Any]:
+    return lambda exchange: exchange.create_order_ws(symbol, "limit", "buy", 3, 65000.5)
+
+
+_BYBIT = Login(
+    "bybit",
+    orders,
+    clock=("/messages/0/args/1",),
+    ahead_s=10,
+    sends=2,
+    replies=('{"op":"auth","success":true,"conn_id":"c1"}',),
+    options={"unifiedMarginStatus": 6, "enableUnifiedMargin": True, "enableUnifiedAccount": True},
+)
+_BYBIT_TRADE = replace(
+    _BYBIT,
+    call=place(SPOT),
+    own=("/messages/1/header/X-BAPI-TIMESTAMP",),
+    replies=('{"op":"auth","retCode":0,"retMsg":"OK","connId":"c1"}',),
+)
+_OKX = Login(
+    "okx",
+    orders,
+    clock=("/messages/0/args/0/timestamp",),
+    unit="s",
+    sends=2,
+    replies=('{"event":"login","code":"0","msg":"","connId":"a4d3"}',),
+)
+_BITGET = replace(_OKX, exchange="bitget", replies=('{"event":"login","code":0}',), proof="address")
+_HITBTC = Login(
+    "hitbtc",
+    orders,
+    clock=("/messages/0/params/timestamp",),
+    sends=2,
+    replies=('{"jsonrpc":"2.0","result":true}',),
+    own=("/messages/1/id",),
+)
+_BINANCE = Login("binance", balance, clock=("/messages/0/params/timestamp",))
+_BINANCE_ORDER = replace(_BINANCE, call=place(SPOT))
+_BINANCE_KEY = Login(
+    "binanceusdm", my_trades, rest={"/fapi/v1/listenKey": {"listenKey": "pqia91ma19a5s61cv6a81va65"}}, sends=0
+)
+_GATE = Login("gate", orders, clock=("/messages/0/time",), unit="s")
+_GATE_REQUEST = replace(
+    _GATE,
+    call=place(SPOT),
+    clock=("/messages/0/time", "/messages/1/time"),
+    sends=2,
+    replies=('{"request_id":"$/payload/req_id","header":{"status":"200","channel":"spot.login"},"data":{}}',),
+)
+_HTX = Login(
+    "htx",
+    orders_of(SPOT),
+    clock=("/messages/0/params/timestamp",),
+    unit="iso",
+    sends=2,
+    replies=('{"action":"req","code":200,"ch":"auth","data":{}}',),
+)
+_HTX_SWAP = replace(
+    _HTX,
+    call=orders_of(LINEAR),
+    clock=("/messages/0/Timestamp",),
+    replies=('{"op":"auth","type":"api","err-code":0,"ts":1}',),
+)
+_KUCOIN = Login(
+    "kucoin",
+    orders,
+    options={"uta": False},
+    rest={
+        "/api/v1/bullet-private": {
+            "code": "200000",
+            "data": {
+                "token": "2neAiuYvAU61ZDXANAGAsiL4",
+                "instanceServers": [
+                    {
+                        "endpoint": "wss://ws-api-spot.kucoin.com/",
+                        "pingInterval": 18000,
+                        "protocol": "websocket",
+                    }
+                ],
+            },
+        }
+    },
+)
+_ORDERLY = Login(
+    "woofipro",
+    orders,
+    clock=("/messages/0/params/timestamp",),
+    sends=2,
+    replies=('{"event":"auth","success":true,"ts":1}',),
+    kind="ed25519",
+    secret="seed58",
+)
+_WEEX = Login("weex", orders, clock=("/headers/access-timestamp",))
+
+LOGINS: dict[str, Login] = {
+    "apex": Login(
+        "apex",
+        orders,
+        clock=("/messages/0/args/0/timestamp",),
+        own=("/query/timestamp",),
+    ),
+    "backpack": Login(
+        "backpack", orders, clock=("/messages/0/signature/2",), kind="ed25519", secret="seed64"
+    ),
+    "bequant": _HITBTC.moved("bequant"),
+    "binance": _BINANCE,
+    "binance:ed25519": replace(_BINANCE, kind="ed25519", secret="pem"),
+    "binance:rsa": replace(_BINANCE, kind="rsa", secret="pem"),
+    "binance order": _BINANCE_ORDER,
+    "binance:ed25519 order": replace(_BINANCE_ORDER, kind="ed25519", secret="pem"),
+    "binance:rsa order": replace(_BINANCE_ORDER, kind="rsa", secret="pem"),
+    "binancecoinm order": replace(_BINANCE_ORDER, exchange="binancecoinm", call=place(INVERSE)),
+    "binancecoinm listen key": replace(
+        _BINANCE_KEY,
+        exchange="binancecoinm",
+        rest={"/dapi/v1/listenKey": {"listenKey": "pqia91ma19a5s61cv6a81va65"}},
+    ),
+    "binanceusdm order": replace(_BINANCE_ORDER, exchange="binanceusdm", call=place(LINEAR)),
+    "binanceusdm listen key": _BINANCE_KEY,
+    "bitfinex": Login("bitfinex", orders, clock=("/messages/0/authNonce",)),
+    "bitget": _BITGET,
+    "bitget v3": replace(_BITGET, call=lambda exchange: exchange.watch_orders(params={"uta": True})),
+    "bithumb-v1": Login(
+        "bithumb",
+        orders,
+        clock=("/headers/authorization/claims/timestamp",),
+        uuid="/headers/authorization/claims/nonce",
+        proof="listen",
+    ),
+    "bitopro": Login(
+        "bitopro",
+        balance,
+        clock=("/headers/x-bitopro-payload/nonce",),
+        sends=0,
+        leaves_out=("x-bitopro-api",),
+    ),
+    "bitvavo": Login(
+        "bitvavo",
+        orders_of(SPOT),
+        clock=("/messages/0/timestamp",),
+        sends=2,
+        replies=('{"event":"authenticate","authenticated":true}',),
+    ),
+    "blofin": Login(
+        "blofin",
+        orders,
+        clock=("/messages/0/args/0/timestamp",),
+        sends=2,
+        replies=('{"event":"login","code":"0","msg":""}',),
+        own=("/messages/0/args/0/nonce",),
+        own_in="{}",
+    ),
+    "bybit": _BYBIT,
+    "bybit trade": _BYBIT_TRADE,
+    "bybiteu": _BYBIT.moved("bybiteu"),
+    "bybiteu trade": _BYBIT_TRADE.moved("bybiteu"),
+    "bybitid": _BYBIT.moved("bybitid"),
+    "bybitid trade": _BYBIT_TRADE.moved("bybitid"),
+    "bydfi": Login("bydfi", orders, clock=("/messages/0/params/timestamp",)),
+    "cex": Login(
+        "cex",
+        balance,
+        clock=("/messages/0/auth/timestamp",),
+        unit="s",
+        sends=2,
+        greeting='{"e":"connected"}',
+        replies=('{"e":"auth","data":{"ok":"ok"},"ok":"ok","timestamp":1448034593}',),
+    ),
+    "coinbase": Login("coinbase", orders, clock=("/messages/0/timestamp",), unit="s"),
+    "coinbase:es256": Login(
+        "coinbase",
+        orders,
+        clock=("/messages/0/jwt/claims/nbf",),
+        unit="s",
+        uuid="/messages/0/jwt/header/nonce",
+        kind="es256",
+        secret="old-pem",
+        api_key="organizations/",
+    ),
+    "coinbaseexchange": Login(
+        "coinbaseexchange", orders_of(SPOT), clock=("/messages/0/timestamp",), unit="s", secret="base64"
+    ),
+    "cryptocom": Login(
+        "cryptocom",
+        orders,
+        clock=("/messages/0/nonce",),
+        sends=2,
+        replies=('{"id":1,"method":"public/auth","code":0}',),
+        own=("/messages/0/id", "/messages/1/nonce"),
+        own_in="public/auth{}",
+    ),
+    "deribit": Login(
+        "deribit",
+        orders,
+        clock=("/messages/0/params/timestamp",),
+        sends=2,
+        replies=('{"jsonrpc":"2.0","id":"$/id","result":{"access_token":"t","token_type":"bearer"}}',),
+        own=("/messages/0/params/nonce",),
+        own_in="\n{}\n",
+    ),
+    "gate": _GATE,
+    "gate futures": replace(_GATE, call=orders_of(LINEAR)),
+    "gate request": _GATE_REQUEST,
+    "gateeu": _GATE.moved("gateeu"),
+    "gateeu request": _GATE_REQUEST.moved("gateeu"),
+    "gemini": Login("gemini", orders, clock=("/headers/x-gemini-payload/nonce",), sends=0),
+    "hitbtc": _HITBTC,
+    "hollaex": Login("hollaex", orders, clock=("/query/api-expires",), unit="s", ahead_s=10),
+    "htx": _HTX,
+    "htx-swap": _HTX_SWAP,
+    "htx-swap inverse": replace(_HTX_SWAP, call=orders_of(INVERSE)),
+    "kraken": Login(
+        "kraken",
+        orders,
+        rest={
+            "/0/private/GetWebSocketsToken": {
+                "error": [],
+                "result": {"token": "1Dwc4lzSwNWO", "expires": 900},
+            }
+        },
+    ),
+    "krakenfutures": Login(
+        "krakenfutures",
+        orders,
+        sends=2,
+        secret="base64",
+        replies=('{"event":"challenge","message":"226aee50-88fc-4618-a42a-34f7709570b2"}',),
+    ),
+    "kucoin": _KUCOIN,
+    "kucoinfutures": replace(_KUCOIN, exchange="kucoinfutures", call=orders_of(LINEAR)),
+    "mexc": Login(
+        "mexc",
+        orders,
+        rest={"/api/v3/userDataStream": {"listenKey": "pqia91ma19a5s61cv6a81va65"}},
+    ),
+    "mexc-contract": Login("mexc", orders_of(LINEAR), clock=("/messages/0/param/reqTime",)),
+    "modetrade": replace(_ORDERLY, exchange="modetrade", secret="orderly", api_key="ed25519:"),
+    "myokx": _OKX.moved("myokx"),
+    "okx": _OKX,
+    "okx business": replace(_OKX, call=lambda exchange: exchange.watch_orders(params={"stop": True})),
+    "okxus": _OKX.moved("okxus"),
+    "phemex": Login(
+        "phemex",
+        balance,
+        clock=("/messages/0/params/3",),
+        unit="s",
+        ahead_s=120,
+        sends=2,
+        replies=('{"error":null,"id":"$/id","result":{"status":"success"}}',),
+        own=("/messages/1/id",),
+    ),
+    "poloniex": Login(
+        "poloniex",
+        orders,
+        clock=("/messages/0/params/signTimestamp",),
+        sends=2,
+        replies=('{"channel":"auth","data":{"success":true,"ts":1}}',),
+    ),
+    "upbit": Login(
+        "upbit",
+        orders,
+        uuid="/headers/authorization/claims/nonce",
+        own=("/messages/0/0/ticket",),
+        proof="listen",
+    ),
+    "weex": _WEEX,
+    "weex-contract": replace(_WEEX, call=orders_of(LINEAR)),
+    "woo": replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw"),
+    "woofipro": _ORDERLY,
+}
+
+# What no row holds, and why: signed messages of the files, by venue and kind of key, or by their route.
+UNHELD: Mapping[str, str] = {
+    "bybit:rsa": "ccxt.pro signs streams of bybit with HMAC alone, whatever the key",
+    "coinbase:ed25519": "ccxt.pro signs streams of coinbase with ES256 and HMAC keys alone",
+}

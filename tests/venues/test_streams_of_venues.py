@@ -1,0 +1,140 @@
+"""Each venue's logins on streams: what reaches the exchange of an unmodified client's, with dummy keys.
+
+Nobody here wrote an expected value: it is what ccxt.pro sends with the real key at the time found in what
+arrived. For a new row, see stream_calls.py.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sealgate.venues.key_kinds import Kind
+from sealgate.venues.streams import Stream
+from sealgate.venues.venue import Venue
+from venues.stream_bots import UUID, Key, bot_of, dial_at_once, key_for, run, sign_its_own
+from venues.stream_calls import LOGINS, UNHELD, Login
+from venues.stream_through import (
+    Arrived,
+    ScriptedExchange,
+    at,
+    is_signed_by,
+    put,
+    scripted_exchange,
+    signed_by_file,
+    times_of,
+)
+from venues.through import FILES, family, named, venue_of
+
+BOT_MS = 1_690_000_000_387  # the bot's clock is years behind
+NOW_MS = 1_790_000_000_387
+
+Prepare = Callable[[Any], None]
+
+
+def venue_for(name: str) -> Venue:
+    """Return the venue of a row."""
+    return named(re.split("[: ]", name)[0])
+
+
+def keys_for(name: str) -> tuple[Key, Key]:
+    """Return the real key of a row, and the dummy one."""
+    return key_for(name, LOGINS[name], "real"), key_for(name, LOGINS[name], "dummy")
+
+
+async def sent_by_ccxt(
+    exchange: ScriptedExchange,
+    key: Key,
+    clock: dict[int, int],
+    uuid: str = UUID,
+    prepare: Prepare = lambda _: None,
+) -> Arrived:
+    """Return what ccxt.pro sends when it dials the exchange at once.
+
+    `clock` is its time, in ms, by the number of the messages that it has sent.
+    """
+    exchange.forget()
+
+    def now_ms() -> int:
+        sent = len(exchange.streams[0].messages) if exchange.streams else 0
+        return clock[max((count for count in clock if count <= sent), default=min(clock))]
+
+    bot = bot_of(exchange.login, key, now_ms, uuid)
+    hosts = dial_at_once(bot, exchange.port)
+    prepare(bot)
+    await run(bot, exchange.login.call, exchange.until_enough())
+    exchange.stream.host = hosts[0]
+    return exchange.stream
+
+
+async def expected(exchange: ScriptedExchange, arrived: Arrived, came: Arrived, real: Key) -> Any:
+    """Return what has to arrive of what `came` from a bot: what ccxt.pro sends with the real key.
+
+    It does that at the times, and with the drawn text, that are found in what arrived.
+    """
+    login = exchange.login
+    clock = times_of(login, arrived.tree) or {0: BOT_MS}
+    uuid = at(arrived.tree, login.uuid) if login.uuid else UUID
+    sent = await sent_by_ccxt(exchange, real, clock, uuid)
+    if login.own_in:
+        of_real, of_bot = (at(one.tree, login.own[0]) for one in (sent, came))
+        sent = await sent_by_ccxt(
+            exchange, real, clock, uuid, lambda bot: sign_its_own(bot, of_real, of_bot, login.own_in)
+        )
+    tree = sent.tree
+    for pointer in login.own:
+        put(tree, pointer, at(came.tree, pointer))
+    return without(login, tree)
+
+
+def without(login: Login, tree: Any) -> Any:
+    """Return a tree without the headers that a row leaves out."""
+    headers = {name: one for name, one in tree["headers"].items() if name not in login.leaves_out}
+    return {**tree, "headers": headers}
+
+
+@pytest.mark.parametrize("name", LOGINS)
+async def test_what_ccxt_sends_depends_on_key_and_time_alone(name: str) -> None:
+    login, (real, dummy) = LOGINS[name], keys_for(name)
+    async with scripted_exchange(login) as exchange:
+        first = await sent_by_ccxt(exchange, real, {0: BOT_MS})
+        assert len(first.messages) == login.sends
+        again = await sent_by_ccxt(exchange, real, {0: BOT_MS})
+        assert again.tree == first.tree
+        later = await sent_by_ccxt(exchange, real, {0: NOW_MS})
+        assert (later.tree != first.tree) == bool(login.clock)
+        other = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
+        assert (other.tree == first.tree) == bool(login.rest)  # what is signed there is the request for a key
+    for sent, ms in ((first, BOT_MS), (later, NOW_MS)):
+        assert all(abs(found - ms) < 1000 for found in times_of(login, sent.tree).values())
+    assert is_signed_by(first, login, real, "real")
+
+
+@pytest.mark.parametrize("name", LOGINS)
+async def test_by_the_venues_file_it_is_what_ccxt_sends_with_the_real_key(name: str) -> None:
+    login, (real, dummy) = LOGINS[name], keys_for(name)
+    async with scripted_exchange(login) as exchange:
+        came = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
+        arrived = signed_by_file(venue_for(name), login, real, came, NOW_MS)
+        assert without(login, arrived.tree) == await expected(exchange, arrived, came, real)
+    assert is_signed_by(arrived, login, real, "real")
+    assert not any(text in repr((arrived, arrived.tree)) for text in dummy)
+
+
+def signs(stream: Stream, kind: Kind) -> bool:
+    """Ask whether a key of this kind signs on a stream."""
+    return stream.handshake is not None or any(
+        rule.signing is not None and (not rule.kinds or kind in rule.kinds) for rule in stream.messages
+    )
+
+
+def test_every_kind_of_key_that_signs_on_a_venues_streams_has_a_row() -> None:
+    held = {(venue_for(name).name, login.kind) for name, login in LOGINS.items()}
+    missing = {
+        f"{family(venue.name)}:{kind}"
+        for venue in map(venue_of, FILES)
+        for kind in venue.schemes
+        if any(signs(stream, kind) for stream in venue.streams) and (venue.name, kind) not in held
+    }
+    assert missing <= UNHELD.keys()
