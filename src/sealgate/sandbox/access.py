@@ -5,10 +5,13 @@ expired (rule 5); the timestamp is inside the key's recv_window (rule 4); the si
 to 3); the client's IP is in the whitelist (rule 6); the key holds the permission (rule 7); the address in
 the path is the key's (rule 8; for bodies see `exchange`, which reads them later). With `check_first =
 "signature"` rules 1 to 3 come before rule 4.
+
+A login on the stream is signed as a GET request for the stream, and needs no permission (rule 7) yet. What is
+sent after it is not signed: rules 5, 6 and 7 hold for each message.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -19,6 +22,7 @@ from sealgate.sandbox.registry import LiveKey, Registry
 from sealgate.sandbox.sessions import PasskeyDesk
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.signature import is_genuine, signed_message
+from sealgate.sandbox.stream import STREAM_PATH
 
 KEY_HEADER = "X-SERVICE-APIKEY"
 TIMESTAMP_HEADER = "X-SERVICE-TIMESTAMP"
@@ -39,6 +43,7 @@ class Access(Enum):
     PASSKEY = "session and passkey"
     READ = "read"
     TRADE = "trade"
+    LOGIN = "login"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """An attempt whose three headers are there and whose key is good."""
+    """An attempt whose key is good, and whose three headers are there; on a stream the login stands for them.
+
+    `permission` is empty where none is needed.
+    """
 
     attempt: Attempt
     live: LiveKey
@@ -69,11 +77,10 @@ class Doorman:
         self._passkeys = passkeys
         self._settings = settings
         early = (self._check_timestamp, self._check_signature)
+        self._late_checks = (self._check_ip, self._check_permission, self._check_address)
         self._checks: tuple[Callable[[Signed], None], ...] = (
             *(early if settings.check_first == "timestamp" else early[::-1]),
-            self._check_ip,
-            self._check_permission,
-            self._check_address,
+            *self._late_checks,
         )
         self._entrances: Mapping[Access, Callable[[Attempt], str]] = {
             Access.PUBLIC: lambda _: "",
@@ -81,6 +88,7 @@ class Doorman:
             Access.PASSKEY: self._passkey,
             Access.READ: lambda attempt: self._signed(attempt, "read"),
             Access.TRADE: lambda attempt: self._signed(attempt, "trade"),
+            Access.LOGIN: self._login,
         }
 
     def admit(self, access: Access, attempt: Attempt) -> str:
@@ -101,12 +109,32 @@ class Doorman:
         return address
 
     def _signed(self, attempt: Attempt, permission: str) -> str:
-        api_key, timestamp, signature = _signing_headers(attempt.request)
-        live = self._registry.keys.get(api_key)
-        if live is None or live.record.is_revoked or live.record.is_expired(attempt.now.server_ms):
+        stream = attempt.request.stream
+        if stream is None:
+            return self._checked(attempt, _signing_headers(attempt.request), permission, self._checks)
+        if not stream.api_key:
+            raise ApiError("headers_missing")
+        return self._checked(attempt, (stream.api_key, "", ""), permission, self._late_checks)
+
+    def _login(self, attempt: Attempt) -> str:
+        asked = replace(attempt.request, method="GET", target=STREAM_PATH, body=b"")
+        return self._checked(
+            replace(attempt, request=asked), _signing_headers(asked), permission="", checks=self._checks
+        )
+
+    def _checked(
+        self,
+        attempt: Attempt,
+        proof: tuple[str, str, str],
+        permission: str,
+        checks: tuple[Callable[[Signed], None], ...],
+    ) -> str:
+        api_key, timestamp, signature = proof
+        live = self._registry.live_key(api_key, attempt.now.server_ms)
+        if live is None:
             raise ApiError("key_invalid")
         signed = Signed(attempt, live, timestamp, signature, permission)
-        for check in self._checks:
+        for check in checks:
             check(signed)
         self._registry.touch(live, attempt.now.server_ms, attempt.now.steady_s)
         return live.record.address
@@ -139,7 +167,7 @@ class Doorman:
             raise ApiError("ip_refused", client_ip=client_ip)
 
     def _check_permission(self, signed: Signed) -> None:
-        if signed.permission not in signed.live.record.permissions:
+        if signed.permission and signed.permission not in signed.live.record.permissions:
             raise ApiError("permission_missing", permission=signed.permission)
 
     def _check_address(self, signed: Signed) -> None:

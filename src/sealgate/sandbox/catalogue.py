@@ -77,6 +77,7 @@ CATALOGUE: Mapping[str, Row] = MappingProxyType(
         "user_unknown": Row(404, "User not found"),
         "method_refused": Row(405, "Method not allowed"),
         "body_too_large": Row(413, "Request body too large"),
+        "upgrade_required": Row(426, "This is a WebSocket"),
         "fault": Row(503, "Injected fault"),
     }
 )

@@ -34,11 +34,13 @@ from sealgate.sandbox.positions import PositionDesk
 from sealgate.sandbox.records import Key
 from sealgate.sandbox.registry import Registry
 from sealgate.sandbox.router import Found, Route, Router
-from sealgate.sandbox.routes import CONTROL, Desks, build_routes
+from sealgate.sandbox.routes import CONTROL, Desks, build_routes, build_stream_routes
 from sealgate.sandbox.sessions import PasskeyDesk, SessionDesk
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.spot import SpotDesk
 from sealgate.sandbox.store import Store
+from sealgate.sandbox.stream import SERVICE_RESTART, Streams
+from sealgate.sandbox.stream_desk import StreamDesk, input_of
 from sealgate.sandbox.system import System
 from sealgate.sandbox.validation import read_body, read_query
 from sealgate.sandbox.wallet import WalletDesk
@@ -69,14 +71,16 @@ class Exchange:
         self._registry = Registry(store, settings.secret_is)
         self.conditions = Conditions(settings, system)
         self.journal = Journal()
+        self.streams = Streams()
         self._market = Market(store)
         self._accounts = Accounts(settings.usdc, self._market, store)
         desks = self._build_desks(system)
         self._desks = desks
         self._doorman = Doorman(self._registry, desks.passkeys, settings)
         self._routes = build_routes(desks, settings)
-        self._router = Router(self._routes)
-        self.conditions.serve(frozenset(_calls(self._routes)))
+        messages = build_stream_routes(desks)
+        self._router, self._stream_router = Router(self._routes), Router(messages)
+        self.conditions.serve(frozenset(_calls((*self._routes, *messages))))
 
     def _build_desks(self, system: System) -> Desks:
         settings, registry = self._settings, self._registry
@@ -88,11 +92,12 @@ class Exchange:
             keys=keys,
             sessions=sessions,
             passkeys=PasskeyDesk(settings, system.token),
-            orders=OrderDesk(accounts, settings, next_id),
-            positions=PositionDesk(accounts, settings, next_id),
-            spot=SpotDesk(accounts, next_id),
+            orders=OrderDesk(accounts, settings, next_id, self.streams),
+            positions=PositionDesk(accounts, settings, next_id, self.streams),
+            spot=SpotDesk(accounts, next_id, self.streams),
             wallet=WalletDesk(accounts),
-            market=MarketDesk(self._market, accounts),
+            market=MarketDesk(self._market, accounts, self.streams),
+            streams=StreamDesk(self.streams),
             conditions=self.conditions,
             users=UserDesk(registry, sessions, accounts, system),
             key_control=KeyControl(registry, keys),
@@ -129,10 +134,16 @@ class Exchange:
         """Write a request down. None for calls that are the sandbox's own."""
         if request.path.startswith(f"{CONTROL}/") or request.path == OPENAPI_PATH:
             return None
+        return self.write_down(request)
+
+    def write_down(self, request: Request) -> Receipt:
+        """Write a request or a message down."""
         return self.journal.receive(request, self._look_up(request), self.conditions.now())
 
     def enter(self, receipt: Receipt) -> Callable[[], None] | Reply:
         """Count a request against the rate limit: what to call at its end, or the 429."""
+        if receipt.found and not receipt.found.route.counts:
+            return lambda: None
         gate, request = self.conditions.gate, receipt.request
         cost = gate.cost(request.method, receipt.template, request.path)
         try:
@@ -178,27 +189,34 @@ class Exchange:
         desks.sessions.reset()
         desks.passkeys.reset()
         desks.keys.is_available = True
+        self.streams.end_all(SERVICE_RESTART, "reset")
         return Reset(since=self.journal.forget())
 
     def _execute(self, request: Request, now: Moment, found: Found | None) -> BaseModel:
-        found = found or self._router.find(request.method, request.path)
+        found = found or self._find(request)
         address = self._doorman.admit(found.route.access, Attempt(request, found.params, now))
         value = self._read(found, request)
         named = getattr(value, "user_address", None)
         if address and named is not None:
             check_same_address(named, address)
-        reply = found.route.call(Call(now, address, request.client_ip, found.params, value))
+        reply = found.route.call(Call(now, address, request.client_ip, found.params, value, request.stream))
         self._accounts.save()
+        self.streams.publish(lambda api_key: self._registry.live_key(api_key, now.server_ms) is not None)
         return reply
+
+    def _find(self, request: Request) -> Found:
+        router = self._router if request.stream is None else self._stream_router
+        return router.find(request.method, request.path)
 
     def _read(self, found: Found, request: Request) -> Any:
         if found.route.reads_body:
-            return read_body(found.route.takes, request.body, self._settings.unknown_fields)
+            body = request.body if request.stream is None else input_of(request.body)
+            return read_body(found.route.takes, body, self._settings.unknown_fields)
         return read_query(found.route.takes, request.target.partition("?")[2])
 
     def _look_up(self, request: Request) -> Found | None:
         try:
-            return self._router.find(request.method, request.path)
+            return self._find(request)
         except ApiError:  # `answer` meets it again, and says so
             return None
 

@@ -15,7 +15,7 @@ KEPT = 100_000
 
 @dataclass(slots=True)
 class Receipt:
-    """One line of the journal, written while its request runs. `request` is without its body.
+    """One line of the journal, written while its request runs. `request` is without its body and stream.
 
     `found` is its route, None where there is none.
     """
@@ -80,7 +80,7 @@ class Journal:
         """Open a line for a request that has been read."""
         self._last += 1
         body_sha256 = hashlib.sha256(request.body).hexdigest()
-        receipt = Receipt(self._last, now, replace(request, body=b""), body_sha256, found)
+        receipt = Receipt(self._last, now, replace(request, body=b"", stream=None), body_sha256, found)
         self._receipts.append(receipt)
         return receipt
 

@@ -7,19 +7,24 @@ from typing import Generic, TypeVar
 from multidict import CIMultiDictProxy
 
 from sealgate.sandbox.clock import Moment
+from sealgate.sandbox.stream import Stream
 
 Input = TypeVar("Input")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was received, byte for byte: the target raw from the request line, the body still encoded."""
+    """What was received, byte for byte: the target raw from the request line, the body still encoded.
+
+    `stream` is the one that it came over, None for HTTP.
+    """
 
     method: str
     target: str
     headers: CIMultiDictProxy[str]
     body: bytes
     client_ip: str
+    stream: Stream | None = None
 
     @property
     def path(self) -> str:
@@ -45,10 +50,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Input]):
-    """An authenticated and validated request, as handlers get it. `address` is empty on public routes."""
+    """An authenticated and validated request, as handlers get it. `address` is empty on public routes.
+
+    `stream` is the one that it came over, None for HTTP.
+    """
 
     now: Moment
     address: str
     client_ip: str
     params: Mapping[str, str]
     input: Input
+    stream: Stream | None = None

@@ -18,6 +18,7 @@ from sealgate.sandbox.access import (
     Access,
 )
 from sealgate.sandbox.catalogue import CATALOGUE
+from sealgate.sandbox.models.streams import Upgrade
 from sealgate.sandbox.models.wire import ErrorReply, Nothing, ValidationReply
 from sealgate.sandbox.router import Route
 from sealgate.sandbox.settings import SandboxSettings
@@ -124,12 +125,10 @@ class _Writer:
         ]
 
     def _responses(self, route: Route) -> dict[str, Any]:
-        responses = {
-            "200": {
-                "description": "OK",
-                "content": _json(self._schemas[route.gives, "serialization"]),
-            }
-        }
+        responses: dict[str, Any] = {"101": {"description": "Switching Protocols"}}
+        if route.gives is not Upgrade:
+            content = _json(self._schemas[route.gives, "serialization"])
+            responses = {"200": {"description": "OK", "content": content}}
         by_status: dict[int, list[str]] = {}
         for slug in _rows(route):
             by_status.setdefault(self._statuses.get(slug, CATALOGUE[slug].status), []).append(slug)

@@ -7,17 +7,16 @@ or filled through PUT /_sandbox/market.
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from sealgate.sandbox.account import ZERO, Account, Accounts
 from sealgate.sandbox.catalogue import ApiError
-from sealgate.sandbox.clock import Moment, iso
+from sealgate.sandbox.clock import Moment
 from sealgate.sandbox.market import MIN_NOTIONAL, Market, Symbol, parse_amount, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import (
     CancelOrder,
     ModifyOrder,
-    OpenOrder,
     OpenOrders,
     OpenOrdersQuery,
     OrderReply,
@@ -26,6 +25,7 @@ from sealgate.sandbox.models.trading import (
 from sealgate.sandbox.models.wire import Nothing
 from sealgate.sandbox.records import Order
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.stream import Streams, show_order
 
 LARGEST_ORDER_ID_DIGITS = 18
 
@@ -46,10 +46,13 @@ class Wish:
 class OrderDesk:
     """The order calls. `next_id` gives numbers that are never given again."""
 
-    def __init__(self, accounts: Accounts, settings: SandboxSettings, next_id: Callable[[], int]) -> None:
+    def __init__(
+        self, accounts: Accounts, settings: SandboxSettings, next_id: Callable[[], int], streams: Streams
+    ) -> None:
         self._accounts = accounts
         self._transfer_status = settings.needs_transfer_status
         self._next_id = next_id
+        self._streams = streams
 
     def place(self, call: Call[PlaceOrder]) -> OrderReply:
         """Place an order."""
@@ -60,7 +63,7 @@ class OrderDesk:
         )
         order = self._checked(wish)
         check_margin(account, order, "margin_short_to_place")
-        return enter(account, order)
+        return self._enter(account, order, call.now)
 
     def modify(self, call: Call[ModifyOrder]) -> OrderReply:
         """Replace an order by one with a new id; the old one dies only if the new one passes."""
@@ -76,27 +79,40 @@ class OrderDesk:
         except ApiError:
             account.rest(old)
             raise
-        return enter(account, order)
+        self._streams.canceled(old, call.now)
+        return self._enter(account, order, call.now)
 
     def cancel(self, call: Call[CancelOrder]) -> OrderReply:
         """Cancel an order."""
-        return self._cancel(call.address, call.input.order_id)
+        return self._cancel(call, call.input.order_id)
 
     def cancel_by_path(self, call: Call[Nothing]) -> OrderReply:
         """Cancel the order of the path."""
         text = call.params["order_id"]
         is_number = text.isascii() and text.isdigit() and len(text) <= LARGEST_ORDER_ID_DIGITS
-        return self._cancel(call.address, int(text) if is_number else 0)
+        return self._cancel(call, int(text) if is_number else 0)
 
     def open_orders(self, call: Call[OpenOrdersQuery]) -> OpenOrders:
         """List resting orders."""
         orders = self._accounts.of(call.address).orders.values()
         wanted = [order for order in orders if call.input.symbol in {None, order.symbol}]
-        return OpenOrders(orders=[_open(order) for order in wanted[: call.input.limit]])
+        return OpenOrders(orders=[show_order(order) for order in wanted[: call.input.limit]])
 
-    def _cancel(self, address: str, order_id: int) -> OrderReply:
-        account = self._accounts.of(address)
-        return _reply(account.take_off(_open_order(account, order_id).order_id), "canceled")
+    def _cancel(self, call: Call[Any], order_id: int) -> OrderReply:
+        account = self._accounts.of(call.address)
+        order = account.take_off(_open_order(account, order_id).order_id)
+        self._streams.canceled(order, call.now)
+        return _reply(order, "canceled")
+
+    def _enter(self, account: Account, order: Order, now: Moment) -> OrderReply:
+        """Fill it or put it on the book."""
+        if fills(account.market, order):
+            account.positions[order.symbol] += signed_size(order)
+            self._streams.filled_at_once(order, account.market.symbols[order.symbol].mark, now)
+            return _reply(order, "filled")
+        account.rest(order)
+        self._streams.placed(order, now)
+        return _reply(order, "open")
 
     def _checked(self, wish: Wish) -> Order:
         symbol = self.tradable(wish.symbol, wish.account)
@@ -175,15 +191,6 @@ def check_margin(account: Account, order: Order, slug: str) -> None:
         raise ApiError(slug)
 
 
-def enter(account: Account, order: Order) -> OrderReply:
-    """Fill it or put it on the book."""
-    if fills(account.market, order):
-        account.positions[order.symbol] += signed_size(order)
-        return _reply(order, "filled")
-    account.rest(order)
-    return _reply(order, "open")
-
-
 def _reply(order: Order, status: Literal["open", "filled", "canceled"]) -> OrderReply:
     return OrderReply(order_id=order.order_id, status=status, client_order_id=order.client_order_id)
 
@@ -193,16 +200,3 @@ def _open_order(account: Account, order_id: int) -> Order:
     if order is None:
         raise ApiError("order_gone")
     return order
-
-
-def _open(order: Order) -> OpenOrder:
-    return OpenOrder(
-        order_id=order.order_id,
-        symbol=order.symbol,
-        side="buy" if order.is_buy else "sell",
-        size=plain(order.size),
-        filled_size=plain(order.filled),
-        price=plain(order.price),
-        client_order_id=order.client_order_id,
-        created_at=iso(order.created_ms),
-    )

@@ -16,14 +16,19 @@ from sealgate.sandbox.models.trading import (
 )
 from sealgate.sandbox.models.wire import Nothing
 from sealgate.sandbox.orders import checked_size, listed
+from sealgate.sandbox.records import Order
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.stream import Streams
 
 
 class PositionDesk:
     """The calls on positions."""
 
-    def __init__(self, accounts: Accounts, settings: SandboxSettings, next_id: Callable[[], int]) -> None:
+    def __init__(
+        self, accounts: Accounts, settings: SandboxSettings, next_id: Callable[[], int], streams: Streams
+    ) -> None:
         self._accounts = accounts
+        self._streams = streams
         self._rejects_cross = settings.cross_on_isolated == "reject"
         self._next_id = next_id
 
@@ -47,7 +52,19 @@ class PositionDesk:
             raise ApiError("size_exceeds")
         account.positions[symbol.name] = held - size if held > 0 else held + size
         left = account.positions[symbol.name]
-        return ClosedPosition(order_id=self._next_id(), closed_size=plain(size), left_size=plain(left))
+        order = Order(
+            order_id=self._next_id(),
+            address=call.address,
+            symbol=symbol.name,
+            is_buy=held < 0,
+            size=size,
+            filled=ZERO,
+            price=symbol.mark,
+            client_order_id=None,
+            created_ms=call.now.server_ms,
+        )
+        self._streams.filled_at_once(order, symbol.mark, call.now)
+        return ClosedPosition(order_id=order.order_id, closed_size=plain(size), left_size=plain(left))
 
     def set_leverage(self, call: Call[SetLeverage]) -> LeverageReply:
         """Set the leverage of a symbol."""

@@ -88,6 +88,12 @@ class Registry:
         """Give a user's keys, oldest first."""
         return [live for live in self.keys.values() if live.record.address == address]
 
+    def live_key(self, api_key: str, server_ms: int) -> LiveKey | None:
+        """Give a key that is neither revoked nor expired."""
+        live = self.keys.get(api_key)
+        is_good = live and not live.record.is_revoked and not live.record.is_expired(server_ms)
+        return live if is_good else None
+
     def save_session(self, token: str, address: str, expires_ms: int) -> None:
         """Add a session."""
         session = Session(_sha256(token), address, expires_ms)

@@ -17,7 +17,7 @@ from sealgate.sandbox.models.wire import Nothing
 class Route:
     """One method of one path: who may call it, what it reads and gives, which rows may refuse it.
 
-    The docstring of `call` is its summary in the OpenAPI document.
+    The docstring of `call` is its summary in the OpenAPI document. `counts`: against the rate limit.
     """
 
     method: str
@@ -27,11 +27,12 @@ class Route:
     gives: type[BaseModel]
     call: Callable[[Call[Any]], BaseModel]
     refusals: Sequence[str] = ()
+    counts: bool = True
 
     @property
     def reads_body(self) -> bool:
         """Whether the input comes in the body; else it comes in the query."""
-        return self.method in {"POST", "PUT", "PATCH"} and self.takes is not Nothing
+        return self.method in {"POST", "PUT", "PATCH", "WS"} and self.takes is not Nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sealgate.sandbox.journal import Journal
 from sealgate.sandbox.keys import KeyDesk
 from sealgate.sandbox.market_desk import MarketDesk
 from sealgate.sandbox.message import Call
-from sealgate.sandbox.models import control, keys, trading
+from sealgate.sandbox.models import control, keys, streams, trading
 from sealgate.sandbox.models.wire import Nothing
 from sealgate.sandbox.orders import OrderDesk
 from sealgate.sandbox.positions import PositionDesk
@@ -18,6 +18,8 @@ from sealgate.sandbox.sessions import PasskeyDesk, SessionDesk
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.signature import PREFIX
 from sealgate.sandbox.spot import SpotDesk
+from sealgate.sandbox.stream import STREAM_PATH
+from sealgate.sandbox.stream_desk import LOGIN, WS, StreamDesk
 from sealgate.sandbox.wallet import WalletDesk
 
 CONTROL = "/_sandbox"
@@ -45,6 +47,7 @@ class Desks:
     spot: SpotDesk
     wallet: WalletDesk
     market: MarketDesk
+    streams: StreamDesk
     conditions: Conditions
     users: UserDesk
     key_control: KeyControl
@@ -53,7 +56,7 @@ class Desks:
 
 
 def build_routes(desks: Desks, settings: SandboxSettings) -> tuple[Route, ...]:
-    """Bind every route to its desk."""
+    """Bind every route of HTTP to its desk."""
     return (
         *_key_routes(desks, settings),
         *_public_routes(desks, settings),
@@ -94,6 +97,8 @@ def _public_routes(desks: Desks, settings: SandboxSettings) -> tuple[Route, ...]
         Route("GET", f"{PREFIX}/symbols/list", lists, Nothing, trading.SymbolList, market.symbols),
         Route("GET", f"{spot}/list", lists, Nothing, spot_list, market.pairs),
         Route("GET", spot, lists, Nothing, spot_list, market.pairs),
+        Route("GET", STREAM_PATH, Access.PUBLIC, Nothing, streams.Upgrade, desks.streams.open,
+              ("upgrade_required",)),
     )
 
 
@@ -158,9 +163,30 @@ def _control_routes(desks: Desks) -> tuple[Route, ...]:
         Route("PUT", f"{CONTROL}/market", public, control.MarketChange, control.MarketReply,
               desks.market.change,
               ("price_invalid", "off_tick", "symbol_unsupported", "size_invalid", "order_gone")),
+        Route("DELETE", f"{CONTROL}/streams", public, streams.EndStreams, streams.EndedStreams,
+              desks.streams.end),
         Route("POST", f"{CONTROL}/reset", public, Nothing, control.Reset, desks.reset),
         Route("GET", f"{CONTROL}/journal", public, control.JournalQuery, control.JournalReply,
               desks.journal.since),
+    )
+
+
+def build_stream_routes(desks: Desks) -> tuple[Route, ...]:
+    """Bind every kind of message to its desk. Orders alone are counted against the rate limit."""
+    order, trade, reply = f"{STREAM_PATH}/order", Access.TRADE, trading.OrderReply
+    desk, orders = desks.streams, desks.orders
+    subscription, subscribed = streams.Subscription, streams.Subscribed
+    return (
+        Route(WS, f"{STREAM_PATH}/{LOGIN}", Access.LOGIN, streams.Login, streams.LoggedIn, desk.login,
+              counts=False),
+        Route(WS, f"{STREAM_PATH}/subscribe", Access.READ, subscription, subscribed, desk.subscribe,
+              counts=False),
+        Route(WS, f"{STREAM_PATH}/unsubscribe", Access.READ, subscription, subscribed, desk.unsubscribe,
+              counts=False),
+        Route(WS, f"{STREAM_PATH}/ping", Access.PUBLIC, Nothing, trading.ServerTime, desk.ping, counts=False),
+        Route(WS, f"{order}.place", trade, trading.PlaceOrder, reply, orders.place),
+        Route(WS, f"{order}.modify", trade, trading.ModifyOrder, reply, orders.modify),
+        Route(WS, f"{order}.cancel", trade, trading.CancelOrder, reply, orders.cancel),
     )
 # fmt: on
 

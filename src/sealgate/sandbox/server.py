@@ -5,9 +5,10 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -15,14 +16,20 @@ from sealgate.sandbox.access import parse_ip
 from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.exchange import Credentials, Exchange
 from sealgate.sandbox.journal import Receipt
+from sealgate.sandbox.lines import HttpLine, Line
 from sealgate.sandbox.message import Reply, Request
 from sealgate.sandbox.mishaps import Mishaps, Struck
 from sealgate.sandbox.protocol import Server, to_response
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.store import Store
+from sealgate.sandbox.stream import GOING_AWAY, STREAM_PATH
+from sealgate.sandbox.stream_desk import read_message, reply_text, to_request
 from sealgate.sandbox.system import System
+from sealgate.sandbox.websocket import OPENED, MessageLine, OpeningLine, WebSocket
 
 SHUTDOWN_S = 0.5
+
+Sent = TypeVar("Sent")
 
 
 class Shell:
@@ -42,26 +49,50 @@ class Shell:
             return self._too_large(receipt)
         if receipt is None:
             return to_response(self._exchange.answer(request, self._exchange.conditions.now()))
-        leave = self._exchange.enter(receipt)
-        if isinstance(leave, Reply):
-            receipt.settle(leave)
-            return to_response(leave)
-        try:
-            return await self._act(raw, request, receipt)
-        finally:
-            leave()
+        if request.path == STREAM_PATH and web.WebSocketResponse().can_prepare(raw):
+            return await self._serve_stream(raw, receipt)
+        return await self._take(HttpLine(raw), receipt, lambda: self._answer(request, receipt))
 
-    async def _act(self, raw: web.BaseRequest, request: Request, receipt: Receipt) -> web.StreamResponse:
-        def answer() -> Reply:
-            # Not as of its receipt: a fault may have held it up.
-            reply = self._exchange.answer(request, self._exchange.conditions.now(), receipt.found)
+    async def _serve_stream(self, raw: web.BaseRequest, receipt: Receipt) -> web.StreamResponse:
+        client_ip, most = receipt.request.client_ip, self._settings.max_body_bytes
+        websocket = WebSocket(raw, client_ip, self._exchange.streams, self._hear, most)
+        response = await self._take(OpeningLine(raw, websocket), receipt, lambda: OPENED)
+        await websocket.ended()
+        return response
+
+    async def _hear(self, websocket: WebSocket, text: str) -> None:
+        try:
+            message = read_message(text, self._settings.unknown_fields)
+        except ApiError as error:
+            websocket.send(reply_text(None, self._exchange.refuse(error)))
+            return
+        request = to_request(websocket.state, message, text, websocket.client_ip)
+        receipt = self._exchange.write_down(request)
+        await self._take(MessageLine(websocket, message), receipt, lambda: self._answer(request, receipt))
+
+    def _answer(self, request: Request, receipt: Receipt) -> Reply:
+        # Not as of its receipt: a fault may have held it up.
+        return self._exchange.answer(request, self._exchange.conditions.now(), receipt.found)
+
+    async def _take(self, line: Line[Sent], receipt: Receipt, answer: Callable[[], Reply]) -> Sent:
+        """Count a request, have it answered, and let the fault happen that strikes it."""
+
+        def settled() -> Reply:
+            reply = answer()
             receipt.settle(reply)
             return reply
 
-        fault = self._exchange.strike(receipt)
-        if fault is None:
-            return to_response(answer())
-        return await self._mishaps.happen(Struck(raw, receipt, fault, answer))
+        leave = self._exchange.enter(receipt)
+        if isinstance(leave, Reply):
+            receipt.settle(leave)
+            return await line.whole(leave)
+        try:
+            fault = self._exchange.strike(receipt)
+            if fault is None:
+                return await line.whole(settled())
+            return await self._mishaps.happen(Struck(line, receipt, fault, settled))
+        finally:
+            leave()
 
     async def _read_body(self, raw: web.BaseRequest) -> bytes | None:
         """Read the body as it was sent, still encoded; None if it is too large."""
@@ -128,6 +159,7 @@ async def running_sandbox(
                 await web.SockSite(runner, sock).start()
             yield _describe(exchange, exchange.make_credentials(), runner.addresses[0])
         finally:
+            exchange.streams.end_all(GOING_AWAY, "the sandbox ends")
             await runner.cleanup()
             exchange.flush()
 

@@ -36,7 +36,7 @@ class Clock(Wire):
     drift_ppm: Annotated[float, Field(ge=-(10**6), le=10**6)] = 0.0
 
 
-FaultKind = Literal["late", "delay", "status", "reset_before", "reset_after", "cut", "stall"]
+FaultKind = Literal["late", "delay", "status", "reset_before", "reset_after", "cut", "stall", "silence"]
 
 
 class Fault(Wire):
@@ -52,8 +52,12 @@ class Fault(Wire):
         Field(max_length=200, description="'METHOD /path'; `*` matches anything; empty: every request"),
     ] = ""
     status: Annotated[int, Field(ge=400, le=599, description="for `status`")] = 503
-    delay_s: Annotated[Seconds, Field(description="of `late` and `delay`; how long a `stall` lasts")] = 0.5
-    executed: Annotated[bool, Field(description="whether a `status` comes after execution")] = False
+    delay_s: Annotated[
+        Seconds, Field(description="of `late` and `delay`; how long a `stall` or `silence` lasts")
+    ] = 0.5
+    executed: Annotated[bool, Field(description="whether a `status` or `silence` comes after execution")] = (
+        False
+    )
 
 
 class Faults(Wire):
