@@ -37,6 +37,12 @@ def test_a_file_without_pools_has_one_that_every_request_passes() -> None:
     assert limits.pools[0].has_all
 
 
+@pytest.mark.parametrize("pool", ["", POOL])
+def test_how_many_streams_may_be_opened_is_said_beside_the_pools(pool: str) -> None:
+    assert limits_of(f'[limits]\nstream_opens = "300/300s"\n{pool}').stream_opens == "300/300s"
+    assert limits_of(pool).stream_opens == ""
+
+
 def test_a_pool_has_what_the_file_says_of_it() -> None:
     limits = limits_of(
         f"""
@@ -188,6 +194,12 @@ def test_a_rule_of_the_file_itself_names_a_pool_that_there_is() -> None:
             "8: parameter = 'pair' is not a JSON pointer such as /symbol",
         ),
         (POOL + 'counts = "request"', "8: counts = 'request' is unknown; did you mean requests?"),
+        (
+            '[limits]\nstream_opens = "300"',
+            "7: stream_opens = '300' is not a limit such as 300/300s",
+        ),
+        ("[limits]\nstream_opens = 300", "7: stream_opens must be a text"),
+        (f'{POOL}stream_opens = "5/1s"', "8: unknown key stream_opens; did you mean"),
         (POOL + 'known = ["20"]', "8: '20' in known is not a limit such as 1200/60s"),
         (POOL + 'known = ["20/0.0s"]', "8: '20/0.0s' in known is not a limit such as 1200/60s"),
         (
