@@ -14,6 +14,7 @@ from sealgate.http.headers import (
     header_lines,
     is_settable,
     sort_reply,
+    without_coding,
 )
 
 RULES = HeaderRules(default_venue().own_headers)
@@ -292,6 +293,19 @@ def test_names_that_are_very_long_or_very_many_are_sorted_like_others() -> None:
     for field in [*fields, (b"X-" + b"a" * 100, b"v")]:
         for _ in range(2):
             assert field[0] + b": v\r\n" == rules.sort([field]).passed
+
+
+@pytest.mark.parametrize(
+    ("lines", "uncoded"),
+    [
+        (b"", b""),
+        (b"A: 1\r\nAccept-Encoding: gzip, br\r\nB: 2\r\n", b"A: 1\r\nB: 2\r\n"),
+        (b"accept-encoding:\r\nACCEPT-ENCODING : x\r\n", b""),
+        (b"X-Accept-Encoding: gzip\r\nA: Accept-Encoding: gzip\r\n",) * 2,
+    ],
+)
+def test_a_reply_that_is_to_be_edited_is_asked_for_without_a_coding(lines: bytes, uncoded: bytes) -> None:
+    assert without_coding(lines) == uncoded + b"Accept-Encoding: identity\r\n"
 
 
 def test_which_headers_a_setting_may_send_along() -> None:

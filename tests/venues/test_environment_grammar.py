@@ -53,3 +53,20 @@ def test_a_broken_environment_is_refused_with_its_place(text: str, error: str) -
     with pytest.raises(VenueError) as raised:
         read_venue("mine.toml", LEAST + text)
     assert str(raised.value).startswith(f"mine.toml:{error}")
+
+
+def test_hosts_of_streams_stand_in_for_those_that_are_listed() -> None:
+    listed = ["a.example.com", "b.example.com:9443"]
+    assert Environment().stream_hosts(listed) == {host: (host, host) for host in listed}
+    of_test = Environment(streams={"a.example.com": "test.example.com", "c.example.com": "d.example.com"})
+    there = ("a.example.com", "test.example.com")
+    assert of_test.stream_hosts(listed) == dict.fromkeys(there, there)
+
+
+def test_two_hosts_may_have_the_same_one_in_the_place_of_both() -> None:
+    both = Environment(streams={"a.example.com": "test.example.com", "b.example.com": "test.example.com"})
+    assert both.stream_hosts(["a.example.com", "b.example.com"]) == {
+        "a.example.com": ("a.example.com", "test.example.com"),
+        "test.example.com": ("a.example.com", "test.example.com"),
+        "b.example.com": ("b.example.com", "test.example.com"),
+    }

@@ -450,6 +450,16 @@ def test_a_route_says_that_its_replies_are_for_one_bot_alone() -> None:
     assert [row.is_shareable for row in read_venue("mine.toml", LEAST + rows).routes] == [False, True, True]
 
 
+def test_a_route_says_where_its_replies_have_addresses_of_streams() -> None:
+    rows = ROUTE + 'streams_at = "/data/servers/*/at"\n' + ROUTE + 'streams_at = "/at"\nshared = true\n'
+    first, second = read_venue("mine.toml", LEAST + rows).routes
+    assert (first.streams_at, second.streams_at) == (("data", "servers", "*", "at"), ("at",))
+    assert not first.is_shareable
+    assert not second.is_shareable
+    with pytest.raises(VenueError, match="streams_at = 'at' is not a JSON pointer"):
+        read_venue("mine.toml", LEAST + ROUTE + 'streams_at = "at"\n')
+
+
 def test_a_route_says_which_bodies_need_less() -> None:
     text = """
 [[routes]]

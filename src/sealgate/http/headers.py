@@ -14,6 +14,7 @@ from itertools import chain
 
 from sealgate.errors import Refusal
 
+_ACCEPTED = re.compile(rb"^accept-encoding[ \t]*:[^\r\n]*\r\n", re.IGNORECASE | re.MULTILINE)
 _TIMEOUT = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
@@ -220,6 +221,11 @@ def _readable(accepted: bytes) -> bytes:
     """Return the codings of an Accept-Encoding that the gateway can undo."""
     wanted = [one.strip() for one in accepted.lower().split(b",")]
     return b", ".join(one for one in wanted if one.partition(b";")[0].rstrip() in CODINGS) or b"identity"
+
+
+def without_coding(lines: bytes) -> bytes:
+    """Return header lines that ask for a reply without a content coding, whatever they asked for before."""
+    return _ACCEPTED.sub(b"", lines) + b"Accept-Encoding: identity\r\n"
 
 
 def header_lines(fields: Iterable[tuple[bytes, bytes]]) -> bytes:

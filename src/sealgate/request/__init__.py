@@ -18,6 +18,7 @@ halting       stops orders and lets them go again
 shared_reads  one reply for identical reads
 learning      what an attempt teaches pacer and clock
 replies       the reply to the bot
+stream_addresses  addresses of streams in a reply, made the gateway's own
 rules         from the configuration to the rules of admission
 generation    a Backend is one exchange with its settings and rules; all of them are replaced by a reload
 own_reads     reads that the gateway sends itself

@@ -55,7 +55,9 @@ class Bookkeeping:
         Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` if the reply is lost.
         """
         key = ticket.head.text(b"idempotency-key")
-        if key is None or ticket.is_read:  # a read may be repeated, and must not crowd out an order's key
+        # 1. A read may be repeated, and must not crowd out an order's key.
+        # 2. A stream's address is another one at another listener.
+        if key is None or ticket.is_read or ticket.route.streams_at is not None:
             return None
         target, bare_body = sealer.bare(ticket.method, ticket.target, body)
         name = Name(ticket.bot.name, context.exchange, key)

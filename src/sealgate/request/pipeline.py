@@ -27,6 +27,7 @@ from sealgate.request.replies import Reply, passed_on, without_location
 from sealgate.request.sender import Sender
 from sealgate.request.shared_reads import SharedReads
 from sealgate.request.standing import Standing
+from sealgate.request.stream_addresses import StreamAddresses, own_address
 from sealgate.venues.routes import Auth
 
 _SESSION: Final = Auth.SESSION  # looked up once, as in context.py
@@ -59,6 +60,7 @@ class Pipeline:
         self._learner = Learner(backend)
         self._order_checks = OrderChecks(backend, system)
         self._shared_reads = SharedReads()
+        self._stream_addresses = StreamAddresses(backend.config)
         self._sender = Sender(backend, books, self._standing, self._shared_reads, system)
 
     @property
@@ -115,6 +117,10 @@ class Pipeline:
             learn_prices(checks.prices, ticket, body, answer, context)
         # 5. Pass the reply on.
         reply = passed_on(answer)
+        if (streams_at := ticket.route.streams_at) is not None:
+            before = request.head.target.removesuffix(target)
+            own = own_address(bot.own_url(), ticket.head.text(b"host"), before)
+            reply = self._stream_addresses.replaced(reply, answer, streams_at, own)
         return without_location(reply) if self._is_one_of_several else reply
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:

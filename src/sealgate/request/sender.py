@@ -10,7 +10,7 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.connection import CLOSED_UNUSED, UpstreamConnection
 from sealgate.exchange.exchange import LiveKey
 from sealgate.exchange.failure import Failure, FailureKind
-from sealgate.http.headers import content_length
+from sealgate.http.headers import content_length, without_coding
 from sealgate.keys.key import STATES_LENGTH, SigningKey, bearer_line
 from sealgate.limits.scheduler import Permit
 from sealgate.machine.aside import run_aside
@@ -213,6 +213,9 @@ def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
         proof = key.sealer.key_lines()
     elif ticket.route.auth is _SESSION and key.session is not None:
         proof = bearer_line(key.session)
+    passed = ticket.head.passed
+    if ticket.route.streams_at is not None:
+        passed = without_coding(passed)
     has_length = body or ticket.method in STATES_LENGTH
     length = content_length(len(body)) if has_length else b""
-    return b"".join((head(ticket.method, raw), ticket.head.passed, length, proof, b"\r\n", body))
+    return b"".join((head(ticket.method, raw), passed, length, proof, b"\r\n", body))

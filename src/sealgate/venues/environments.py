@@ -1,7 +1,7 @@
 """The other networks of an exchange, for tests: their hosts, and the headers that lead to them."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sealgate.venues.document import FIELD_NAME, Table
@@ -23,6 +23,19 @@ class Environment:
     base_url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
+
+    def stream_hosts(self, listed: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Return the hosts of streams that a bot may name: which of the listed ones it is, which one to dial.
+
+        In an environment with hosts of its own there are only these, by either name.
+        """
+        hosts: dict[str, tuple[str, str]] = {}
+        for host in listed:
+            if not self.streams or host in self.streams:
+                dialed = self.streams.get(host, host)
+                hosts[host] = host, dialed
+                hosts.setdefault(dialed, (host, dialed))
+        return hosts
 
 
 def read_environments(

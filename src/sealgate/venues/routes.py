@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
 from sealgate.venues.letters import plain_letters
-from sealgate.venues.order_terms import OrderShape, PriceShape
+from sealgate.venues.order_terms import OrderShape, Path, PriceShape
 from sealgate.venues.outward import leads_out
 
 
@@ -57,7 +57,8 @@ class Route:
     one, and None shares nothing. `trade_if`: which bodies need only `trade`, though the route needs `keys`.
     `is_shareable` is False for what each bot must get for itself, such as the key of a stream. `is_named`: a
     row is about this very call, so that the words in its path do not count. `pools` are the names of those
-    that a message of a stream passes; without any, its lane says so.
+    that a message of a stream passes; without any, its lane says so. `streams_at` is where a reply has the
+    addresses of streams, as the steps of a JSON pointer in which `*` is each member of a list.
     """
 
     template: str
@@ -74,6 +75,7 @@ class Route:
     is_shareable: bool = field(default=True, compare=False)
     is_named: bool = field(default=False, compare=False)
     pools: tuple[str, ...] = ()
+    streams_at: Path | None = None
 
     @cached_property
     def is_read(self) -> bool:
@@ -106,6 +108,7 @@ class RouteRow:
     prices: PriceShape | None = None
     trade_if: OrderShape | None = None
     is_shareable: bool = True
+    streams_at: Path | None = None
 
 
 @dataclass(slots=True)
@@ -351,6 +354,7 @@ def _route(method: str, row: RouteRow) -> Route:
         trade_if=row.trade_if,
         is_shareable=row.is_shareable,
         is_named=not row.template.endswith("**") and row.template != OTHER,
+        streams_at=row.streams_at,
     )
     return _shared(route, method, None)
 

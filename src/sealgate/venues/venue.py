@@ -48,7 +48,10 @@ _PRICE_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&{{}}]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
-_ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "shared", "order", "prices")
+_ROUTE_KEYS = (
+    *("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "shared", "order", "prices"),
+    "streams_at",
+)
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
 _ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
 _ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
@@ -418,6 +421,7 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                     "within a path, `**` may be there once",
                 )
             needs, lane = row.text("needs", "", ("", *Permission)), row.text("lane", "", ("", *Lane))
+            streams_at = _steps_at(row, "streams_at")
             yield RouteRow(
                 method,
                 path[len(prefix) :],
@@ -429,5 +433,6 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                 _order_shape(row),
                 _price_shape(row),
                 _trade_if(row),
-                row.data.get("shared") is None or row.flag("shared"),
+                streams_at is None and (row.data.get("shared") is None or row.flag("shared")),
+                streams_at,
             )
