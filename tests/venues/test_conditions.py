@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.venues.conditions import any_holds, holds, read_condition, read_conditions
+from sealgate.venues.conditions import any_holds, any_holds_of_one, holds, read_condition, read_conditions
 from sealgate.venues.document import Document, Table, VenueError
 
 STARS = st.text("ab*?[]!.\n", max_size=8)
@@ -56,6 +56,14 @@ def fits(condition: str, document: str) -> bool:
         ('"" = "ping"', '"ping"', True),
         ('"" = "ping"', '{"op":"ping"}', False),
         ("", "null", True),
+        ('"/args/*/op" = ["a", "b"]', '{"args":[{"op":"b"},{"op":"a"}]}', True),
+        ('"/args/*/op" = "a"', '{"args":[{"op":"a"},{"op":"b"}]}', False),
+        ('"/args/*/op" = "a"', '{"args":[{"op":"a"},{}]}', False),
+        ('"/args/*/op" = "a"', '{"args":[{"op":"a"},null]}', False),
+        ('"/args/*/op" = "*"', '{"args":[{"op":"a"},{"op":null}]}', False),
+        ('"/args/*/op" = "a"', '{"args":[]}', False),
+        ('"/args/*/op" = "a"', '{"args":{"0":{"op":"a"}}}', False),
+        ('"/*/*" = 1', "[[1],[1,1]]", True),
     ],
 )
 def test_a_document_meets_a_condition_or_does_not(condition: str, document: str, expected: bool) -> None:
@@ -107,3 +115,17 @@ def test_what_is_no_condition_is_refused(text: str, error: str) -> None:
 def test_what_is_no_list_of_conditions_is_refused() -> None:
     with pytest.raises(VenueError, match=r"^mine\.toml:1: done must be a list of tables$"):
         read_conditions(table("done = [1]"), "done")
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ('{"data":[{"code":"0"},{"code":"7"}]}', True),
+        ('{"data":[{"code":"0"},{}]}', False),
+        ('{"data":[]}', False),
+        ('{"code":"7"}', False),
+    ],
+)
+def test_where_one_in_doubt_is_enough_one_of_a_list_is(document: str, expected: bool) -> None:
+    conditions = read_conditions(table('unknown = { "/data/*/code" = "7" }'), "unknown")
+    assert any_holds_of_one(conditions, json.loads(document)) is expected

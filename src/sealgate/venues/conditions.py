@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sealgate.venues.document import POINTER, Table, pick
+from sealgate.venues.document import POINTER, Table, pick_all
 
 ANYTHING = "*"
 Value = str | int | float | bool
@@ -12,15 +12,29 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What may stand at one pointer: one of the values. In a text, * stands for any letters."""
+    """What may stand at one pointer: one of the values. In a text, * stands for any letters.
+
+    In the pointer it is each value of a list: what is expected of one is expected of all of them.
+    """
 
     pointer: str
     values: tuple[Value, ...]
     patterns: tuple[re.Pattern[str] | None, ...]
 
     def fits(self, document: object) -> int | None:
-        """Return the place, among the values, of the one that stands there, None if none does."""
-        found = pick(document, self.pointer)
+        """Return the place, among the values, of what stands there; None if it is another, or nothing."""
+        places = self.places(document)
+        return None if not places or None in places else places[0]
+
+    def fits_one(self, document: object) -> bool:
+        """Ask whether one of several that stand there is expected."""
+        return any(place is not None for place in self.places(document))
+
+    def places(self, document: object) -> list[int | None]:
+        """Return, of all that stands there, the place among the values."""
+        return [self._place(found) for found in pick_all(document, self.pointer)]
+
+    def _place(self, found: object) -> int | None:
         if found is None:
             return None
         for place, (value, pattern) in enumerate(zip(self.values, self.patterns, strict=True)):
@@ -46,6 +60,11 @@ def holds(condition: Condition, document: object) -> bool:
 def any_holds(conditions: Iterable[Condition], document: object) -> bool:
     """Ask whether one of several conditions holds."""
     return any(holds(condition, document) for condition in conditions)
+
+
+def any_holds_of_one(conditions: Iterable[Condition], document: object) -> bool:
+    """Ask the same, where of several values in a list one is enough."""
+    return any(all(expected.fits_one(document) for expected in condition) for condition in conditions)
 
 
 def read_condition(table: Table) -> Condition:

@@ -28,13 +28,18 @@ def pick(document: object, pointer: str) -> object:
 
 def pick_each(document: object, pointer: str) -> list[object]:
     """Return all that stands at a pointer, in which * means each value of a list."""
+    return [value for value in pick_all(document, pointer) if value is not None]
+
+
+def pick_all(document: object, pointer: str) -> list[object]:
+    """Return the same, with None for each place where there is nothing, and for what is no list."""
     found = [document]
     for step in pointer.split("/")[1:]:
         if step == "*":
-            found = [value for one in found if isinstance(one, list) for value in one]
+            found = [value for one in found for value in (one if isinstance(one, list) else [None])]
         else:
             found = [_child(one, step.replace("~1", "/").replace("~0", "~")) for one in found]
-    return [value for value in found if value is not None]
+    return found
 
 
 def _child(document: object, name: str) -> object:

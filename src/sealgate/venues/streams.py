@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sealgate.venues.conditions import Condition, any_holds, holds
-from sealgate.venues.document import pick
+from sealgate.venues.conditions import Condition, any_holds, any_holds_of_one, holds
+from sealgate.venues.document import pick, pick_each
 from sealgate.venues.json_texts import JsonText
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.letters import plain_letters
@@ -82,9 +82,13 @@ class ReplyRule:
         return not self.id or (id_text is not None and id_of(document, self.at) == id_text)
 
     def meaning(self, document: object) -> str:
-        """Return limited, unknown, done or refused; "" for a message that settles nothing."""
+        """Return limited, unknown, done or refused; "" for a message that settles nothing.
+
+        Of several orders in a list, one in doubt is enough.
+        """
         for name in ("limited", "unknown", "done", "refused"):
-            if any_holds(getattr(self, name), document):
+            ask = any_holds_of_one if name == "unknown" else any_holds
+            if ask(getattr(self, name), document):
                 return name
         return ""
 
@@ -146,7 +150,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         places = {steps(expected.pointer) for rule in self.messages for expected in rule.when}
-        names = {step for path in places for step in path if not step.isdecimal()}
+        names = {step for path in places for step in path if not step.isdecimal() and step != "*"}
         object.__setattr__(self, "decode", clear_decoder(names))
 
     @property
@@ -179,7 +183,8 @@ class Stream:
     def _calls(self, document: object) -> Iterable[str]:
         """Yield, as paths, the names of calls in a message: where the rules look, else all texts."""
         pointers = {expected.pointer for rule in self.messages for expected in rule.when if expected.pointer}
-        named = [found for pointer in pointers if isinstance(found := pick(document, pointer), str)]
+        stands = [found for pointer in pointers for found in pick_each(document, pointer)]
+        named = [found for found in stands if isinstance(found, str)]
         return [f"/{plain_letters(text).replace('.', '/')}" for text in named or _texts(document)]
 
     def clear(self, text: str) -> object:
