@@ -374,6 +374,7 @@ UNHELD: Mapping[str, str] = {
         ("bitmart:hmac", "bitmex:hmac", "exmo:hmac"),
         "ccxt.pro has no such exchange: test_streams_by_documents.py has its login",
     ),
+    "service:hmac": "its stream is the sandbox's own, which is asked in test_service_stream.py",
     "bybit:rsa": "ccxt.pro signs streams of bybit with HMAC alone, whatever the key",
     "ndax:hmac": "ccxt.pro logs in on no stream of ndax: test_streams_by_documents.py has its login",
     "coinbase:ed25519": "ccxt.pro signs streams of coinbase with ES256 and HMAC keys alone",

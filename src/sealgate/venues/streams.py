@@ -101,7 +101,7 @@ def id_of(document: object, pointer: str) -> str | None:
     return str(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class MessageRule:
     """What a kind of message needs, and how it is signed and settled.
 
@@ -135,7 +135,7 @@ class UnclearError(ValueError):
     """A message that can be read in more than one way, or not at all; the words say why."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Stream:
     """One stream. `label` names it in metrics."""
 
@@ -146,7 +146,7 @@ class Stream:
     messages: tuple[MessageRule, ...] = ()
     challenge: Challenge | None = None
     handshake: MessageSigning | None = None
-    decode: Callable[[str], Any] = field(init=False, repr=False)
+    decode: Callable[[str], Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         places = {steps(expected.pointer) for rule in self.messages for expected in rule.when}
