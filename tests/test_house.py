@@ -22,6 +22,7 @@ ROOMS = (
     "server",
     "observe",
     "cluster",
+    "streams",
     "request",
     "orders",
     "exchange",

@@ -67,6 +67,12 @@ REASONS: dict[str, Reason] = {
         "Unknown exchange",
         "Begin the path with the name of an exchange that the bot has a key for.",
     ),
+    "unknown_stream": Reason(
+        404,
+        _BOT,
+        "Unknown stream",
+        "Write the host and the path of one of the exchange's streams, as `sealgate venues show` lists them.",
+    ),
     "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
     "body_timeout": Reason(408, _BOT, "Too slow", "Send the whole request at once."),
     "in_flight": Reason(
@@ -83,7 +89,7 @@ REASONS: dict[str, Reason] = {
     "coding_refused": Reason(
         501, _BOT, "Transfer coding refused", "Send the body plain, or with `Transfer-Encoding: chunked`."
     ),
-    "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Connect to the exchange's web socket directly."),
+    "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Upgrade to a WebSocket with GET and HTTP/1.1."),
     "rate_limited": Reason(
         429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; no such request is sent before that."
     ),

@@ -14,6 +14,8 @@ from sealgate.config.venues import built_in_venue, venue_names
 HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 # Commented out, these show an example, as their default is none.
 NEEDS = (
+    "streams =",
+    "stream_opens =",
     *("account", "tls_", "client_ca", "ca_file", "unix", "uid", "session", "token", "keys ="),
     *("file =", "known", "cmd_env", "source", "proxy", "headers = {", "environment"),
     *("kind = ", "secret_passphrase"),

@@ -188,9 +188,6 @@ HEADS: dict[str | None, list[Fields]] = {
         *(DIALLED | {"Upgrade": upgrade} for upgrade in ("", "h2c", "websocket, h2c")),
         {name: value for name, value in DIALLED.items() if name != "Upgrade"},
     ],
-    "upgrade_refused": [
-        *({"Upgrade": "websocket"}, {"Upgrade": "h2c, WebSocket/13"}),
-    ],
     "expectation_refused": [
         *({"Expect": "200-ok"}, {"Expect": ""}),
     ],
@@ -281,7 +278,6 @@ def test_the_guards_stand_in_this_order() -> None:
     fields = {
         "Host": "evil.example",
         "Origin": "https://evil.example",
-        "Upgrade": "websocket",
         "Expect": "more",
         "Transfer-Encoding": "gzip",
         "Content-Length": "5000",
@@ -295,7 +291,6 @@ def test_the_guards_stand_in_this_order() -> None:
     assert told == [
         "host_refused",
         "browser_refused",
-        "upgrade_refused",
         "expectation_refused",
         "bad_request",
         "body_too_large",
@@ -876,7 +871,7 @@ def test_the_bot_of_a_request_for_no_exchange() -> None:
     """Its target is not looked at, except for what only a proxy is asked."""
     admission, record = Admission(RULES), Outcome("own", "GET", 0.0)
     head, peer = parsed(({**FIELDS, "X-Gateway-Request-Id": "its-own"}, "GET", "/nowhere", (1, 1), Peer()))
-    assert admission.identify(head, peer, str, record) is GRID
+    assert admission.identify(head, peer, str, record)[0] is GRID
     assert (record.bot, record.request_id) == ("grid", "its-own")
     stranger, peer = parsed(({"Host": "localhost"}, "GET", "/nowhere", (1, 1), Peer()))
     with pytest.raises(Refusal, match="bot_unauthenticated"):

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from rig.compiled import needs_sources
 from rig.hand_host import HandHost
 from rig.scene import Scene, Wire, scene_on
+from sealgate.errors import Refusal
 from sealgate.http.server import Incoming
 from sealgate.keys.bot import Bot
 from sealgate.orders.idempotency import IdempotencyKeys, ReplayBounds
@@ -56,7 +57,10 @@ class Desk:
         host, pipeline = HandHost(), Carrying(end, bot)
         carrier: Any = pipeline
         books = Bookkeeping(IdempotencyKeys(ReplayBounds(1, 1, 1.0)), None, host)
-        self.handler = Handler(carrier, self.in_flight, books, host, self._report)
+        self.handler = Handler(carrier, self.in_flight, books, host, self._report, self._opens)
+
+    async def _opens(self, *_: object) -> Reply:
+        raise Refusal("unknown_stream", "No stream is opened here.")
 
     def _report(self, outcome: Outcome) -> None:
         self.reported.append((outcome.reason, outcome.status, outcome.conclusion))

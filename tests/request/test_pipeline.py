@@ -59,9 +59,15 @@ class Connection(UpstreamConnection):
         return self._is_alive
 
     async def exchange(
-        self, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
+        self,
+        data: bytes,
+        timeout_s: float,
+        *,
+        is_head: bool,
+        is_order: bool = False,
+        may_switch: bool = False,
     ) -> Answer:
-        del timeout_s, is_head, is_order
+        del timeout_s, is_head, is_order, may_switch
         self.ends.append(data.split(b" ", 1)[0].decode())
         return self._reply
 

@@ -180,6 +180,13 @@ def parse_base_url(value: str) -> BaseUrl:
     return BaseUrl(parts.scheme, host, port, path)
 
 
+def parse_streams_url(value: str) -> BaseUrl:
+    """Parse the address of streams, ws or wss, as the http or https address of their handshakes."""
+    if not value.startswith(("ws://", "wss://")):
+        raise ValueError('is not a ws or wss URL; write "ws://127.0.0.1:9000"')
+    return parse_base_url(f"http{value.removeprefix('ws')}")
+
+
 @dataclass(frozen=True, slots=True)
 class ProxyUrl:
     """A proxy on the way to the exchange. `scheme` is http (by CONNECT) or socks5; `user` is "" for none."""

@@ -52,6 +52,7 @@ class Listen(_Table):
         default=10.0, description="Seconds that a bot may take to send its body."
     )
     max_connections: values.Count = Field(default=1000, description="Open connections of bots.")
+    max_streams: values.Count = Field(default=200, description="Open streams (WebSocket) of bots.")
     tls_cert: values.PemFile = Field(
         default=None,
         description="PEM file with certificate and chain: HTTPS for bots.",
@@ -121,6 +122,11 @@ class Upstream(_Table):
         default=None,
         description="A reference to the password of the proxy's user.",
         examples=["file:proxy.password"],
+    )
+    streams: values.OptionalStreams = Field(
+        default=None,
+        description="Where all streams (WebSocket) are, in the place of the exchange's own hosts.",
+        examples=["ws://127.0.0.1:9000"],
     )
     headers: values.HeaderFields = Field(
         default_factory=none,
@@ -218,6 +224,11 @@ class Limits(_Table):
         default=30.0, description="The longest a request may wait in the gateway, in seconds."
     )
     queue: values.Count = Field(default=1000, description="How many requests of one key may wait at once.")
+    stream_opens: values.OptionalQuota = Field(
+        default=None,
+        description="How many streams may be opened from this address, such as 300/300s.",
+        examples=["300/300s"],
+    )
     redis: values.Redis = Field(
         default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
     )

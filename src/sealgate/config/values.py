@@ -38,6 +38,7 @@ from sealgate.config.addresses import (
     parse_proxy,
     parse_redis,
     parse_source,
+    parse_streams_url,
 )
 from sealgate.config.files import (
     OFF,
@@ -393,6 +394,7 @@ def _none_if_empty(value: object) -> object:
 
 
 _EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
+OptionalQuota = Annotated[_Quota | None, _EMPTY_IS_NONE]
 
 
 def _expanded(value: object) -> object:
@@ -418,6 +420,10 @@ _Proxy = Annotated[
     From(Annotated[str, _like(rf"^$|^(http|socks5h?)://([^/:?#@\s]+@)?{_HOST_AND_PORT}/?$")], parse_proxy),
 ]
 OptionalProxy = Annotated[_Proxy | None, _EMPTY_IS_NONE]
+OptionalStreams = Annotated[
+    Annotated[BaseUrl, From(Annotated[str, _like(r"^$|^wss?://[^@?#/\s]+/?$")], parse_streams_url)] | None,
+    _EMPTY_IS_NONE,
+]
 VenueName = Annotated[
     Venue, From(Annotated[Any, WithJsonSchema({"type": "string"})], parse_venue), Anchored(venue_from_folder)
 ]

@@ -129,6 +129,8 @@ def settings_of(venue: Venue, environment: str = "") -> dict[SettingPath, object
         ("clock", "field"): venue.clock_field,
         ("keys", "*", "recv_window_ms"): venue.recv_window_ms,
     }
+    if venue.limits.stream_opens:
+        settings["limits", "stream_opens"] = venue.limits.stream_opens
     for pool in venue.limits.pools:
         is_whole = pool is venue.limits.whole
         path = ("limits", "known") if is_whole else ("limits", "pools", pool.name, "known")

@@ -16,5 +16,6 @@ destination   its address, opening a connection to it, and faults in words
 tunnel        the way through a proxy
 pool          the connections
 connection    one connection: one request at a time
+stream_hosts  where its streams are, and connections to them
 answer        the reply, held or streamed
 """

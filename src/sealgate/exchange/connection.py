@@ -7,7 +7,8 @@ it follows redirects with our headers, unpacks bodies, keeps cookies and obeys p
 import asyncio
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sealgate.exchange.answer import Answer, Remainder, read_held
@@ -38,8 +39,9 @@ class State(enum.IntEnum):
     ASKED = 1  # a request was sent, and nothing of its reply has arrived
     BODY = 2  # the reply's head has arrived, and its body is arriving
     WHOLE = 3  # the whole reply has arrived
-    BROKEN = 4  # nothing more is sent or accepted; a reply that was whole may still be read
-    CLOSED = 5  # neither the pool nor a request has the connection any more
+    SWITCHED = 4  # a 101 has arrived: what follows is of another protocol
+    BROKEN = 5  # nothing more is sent or accepted; a reply that was whole may still be read
+    CLOSED = 6  # neither the pool nor a request has the connection any more
 
 
 # Names that cost no look-up.
@@ -47,6 +49,7 @@ IDLE: Final = State.IDLE
 ASKED: Final = State.ASKED
 BODY: Final = State.BODY
 WHOLE: Final = State.WHOLE
+SWITCHED: Final = State.SWITCHED
 BROKEN: Final = State.BROKEN
 CLOSED: Final = State.CLOSED
 
@@ -96,12 +99,20 @@ class UpstreamConnection(Flow):
         self._sent_at = -math.inf
         self._latest_bytes_at: float | None = None  # since the request was sent
         self._idle_before_s: float | None = None  # before the request; None where it never was in the pool
+        self._early = b""  # bytes of the other protocol that came before somebody took the connection over
+        self._receive: Callable[[bytes], None] | None = None  # gets them since
+        self._lost: Callable[[], None] | None = None
         self.alarm = Alarm(loop, self._time_is_over)
 
     @property
     def is_usable(self) -> bool:
         """Whether a request may be sent."""
         return self._state is IDLE
+
+    @property
+    def has_switched(self) -> bool:
+        """Whether a 101 has come, so that somebody must `take_over`."""
+        return self._state is SWITCHED
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a life that is idle; opening it took at least a round trip."""
@@ -129,15 +140,21 @@ class UpstreamConnection(Flow):
         self.life.closed(self.life.idle_s(now), now)
 
     async def exchange(
-        self, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
+        self,
+        data: bytes,
+        timeout_s: float,
+        *,
+        is_head: bool,
+        is_order: bool = False,
+        may_switch: bool = False,
     ) -> Answer | Failure:
-        """Send a request once, and return its reply.
+        """Send a request once, and return its reply; behind a 101, which must be asked for, see `take_over`.
 
         A Failure whose `is_unsent` is true means that no byte of the request left. Everything, the remainder
         of a large reply included, takes at most `timeout_s`.
         """
         ends_at = self._loop.time() + timeout_s
-        awaited = self._send(data, ends_at, is_head=is_head)
+        awaited = self._send(data, ends_at, is_head=is_head, may_switch=may_switch)
         if awaited is None:
             self.close()
             return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
@@ -163,7 +180,9 @@ class UpstreamConnection(Flow):
             self.close()
             raise
         else:
-            if content.is_read:
+            if reply.status == HTTPStatus.SWITCHING_PROTOCOLS:
+                self.alarm.stop()
+            elif content.is_read:
                 self.release()
             else:
                 answer.remainder = Remainder(
@@ -173,7 +192,9 @@ class UpstreamConnection(Flow):
         self.close()
         return failure
 
-    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[RawReplyHead] | None":
+    def _send(
+        self, data: bytes, ends_at: float, *, is_head: bool, may_switch: bool
+    ) -> "asyncio.Future[RawReplyHead] | None":
         """Write a request and return a future of its reply's head; None where no byte could be written.
 
         Both loops write at once, and close a transport whose first write fails. (Over TLS they do not say
@@ -185,7 +206,7 @@ class UpstreamConnection(Flow):
         self._sent_at, self._latest_bytes_at = System.now(), None
         self._idle_before_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
         self.alarm.set(ends_at)
-        self._parser.expect(is_head=is_head)
+        self._parser.expect(is_head=is_head, may_switch=may_switch)
         self.transport.write(data)
         if self.transport.is_closing():
             self._note_close()
@@ -199,6 +220,15 @@ class UpstreamConnection(Flow):
         if reply is None or not self._owner.judge.judge(reply.status, b"").is_limited:
             return None
         return sort_reply(reply.fields).limit_fields
+
+    def take_over(self, receive: Callable[[bytes], None], lost: Callable[[], None]) -> None:
+        """Hand all bytes behind a 101 to `receive`; call `lost` once when the connection is."""
+        self._receive, self._lost = receive, lost
+        if self._early:
+            receive(self._early)
+            self._early = b""
+        if self.transport is None:
+            lost()
 
     def release(self) -> None:
         """Give the connection back: the reply was read whole, or nothing was sent."""
@@ -225,6 +255,12 @@ class UpstreamConnection(Flow):
 
     def data_received(self, data: bytes) -> None:
         """Parse a reply; bytes that nobody asked for end the connection."""
+        if self._receive is not None:
+            self._receive(data)
+            return
+        if self._state is SWITCHED:
+            self._early += data
+            return
         now = System.now()
         if self._latest_bytes_at is None and self._state is ASKED:
             self.life.round_trip_s = min(self.life.round_trip_s, now - self._sent_at)
@@ -246,6 +282,10 @@ class UpstreamConnection(Flow):
         for end in range(PIECE_BYTES, len(data) + PIECE_BYTES, PIECE_BYTES):
             for event in self._parser.feed(data[end - PIECE_BYTES : end]):
                 self._take(event)
+            if self._parser.behind_switch is not None:
+                self._state = SWITCHED
+                self._early = self._parser.behind_switch + data[end:]
+                break
             if end < len(data) and self._state is BODY and self._parser.is_crumbled:
                 self._unparsed = data[end:]
                 self.hold(self)
@@ -293,6 +333,9 @@ class UpstreamConnection(Flow):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the request that is waiting for a reply, by how far the reply has arrived."""
         super().connection_lost(exc)
+        if self._lost is not None:
+            self._lost()
+            return
         while self._unparsed:
             self._parse_rest()
         # 1. Nothing was asked: the connection was idle, or nobody has it any more.

@@ -8,6 +8,7 @@ from sealgate.exchange.clock_keeper import ClockKeeper
 from sealgate.exchange.kept_clock import KeptClock
 from sealgate.exchange.pool import Upstream
 from sealgate.exchange.stamps import Nonces, Stamps
+from sealgate.exchange.stream_hosts import StreamHosts
 from sealgate.keys.key import SigningKey
 from sealgate.keys.key_breaker import KeyBreaker
 from sealgate.limits.membership import Membership
@@ -65,6 +66,7 @@ class Exchange:
     clock_keeper: ClockKeeper
     gates: Gates
     live_keys: Mapping[str, LiveKey]
+    stream_hosts: StreamHosts
     open_line: Line = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,8 @@ parser       messages out of bytes: bytes in, events out
 head_memory  heads that were parsed before, by their bytes
 headers      which fields are kept, dropped, passed on
 target       the request target: one reading only
+frames       where the frames of a WebSocket end that is passed on
+websocket    its upgrade, and the frames of bots and of the gateway
 places       who gives up a place when all are taken
 
 Shell:

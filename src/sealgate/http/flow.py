@@ -12,7 +12,12 @@ _CLOSED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class Flow(asyncio.Protocol):
-    """A connection. `transport` is None before it is made and after it is lost."""
+    """A connection. `transport` is None before it is made and after it is lost.
+
+    `source` is another one whose bytes are written here: it is held while the other end does not read.
+    """
+
+    source: "Flow | None" = None
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -41,6 +46,9 @@ class Flow(asyncio.Protocol):
         self._holders.clear()  # a body among them refers back: only the collector would free both
         if self._writable is not None:
             self._writable.set_result(None)
+        if self.source is not None:
+            self.source.let_go(self)
+            self.source = None
 
     def has_left(self, *, or_sent: bool = False) -> bool:
         """Ask the system whether the other end has closed, behind bytes that were not read yet.
@@ -80,12 +88,16 @@ class Flow(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Note that the other end does not read."""
         self._writable = self._loop.create_future()
+        if self.source is not None:
+            self.source.hold(self)
 
     def resume_writing(self) -> None:
         """Note that the other end reads again."""
         if self._writable is not None:
             self._writable.set_result(None)
             self._writable = None
+        if self.source is not None:
+            self.source.let_go(self)
 
     async def drain(self) -> None:
         """Return when more may be written. Raises ConnectionResetError if the connection is lost."""

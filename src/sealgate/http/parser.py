@@ -370,14 +370,18 @@ class ReplyParser(_Parser):
         self._llhttp = HttpResponseParser(self)
         # A recipient may accept LF alone as the end of a line (RFC 9112 section 2.2).
         self._llhttp.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
-        self._is_head = False
+        self._is_head = self._may_switch = False
         self._interim = 0
         self._status = 0
         self._part = OVER
+        self.behind_switch: bytes | None = None  # bytes of the other protocol, once a 101 has come
 
-    def expect(self, *, is_head: bool) -> None:
-        """Parse one more reply. A reply to a HEAD request has no body, and is the last."""
-        self._is_head = is_head
+    def expect(self, *, is_head: bool, may_switch: bool = False) -> None:
+        """Parse one more reply. A reply to a HEAD request has no body, and is the last.
+
+        With `may_switch` it may be a 101, the last reply of its connection.
+        """
+        self._is_head, self._may_switch = is_head, may_switch
         self._interim = self._bytes_since_event = 0
         self._part = BETWEEN
 
@@ -404,7 +408,10 @@ class ReplyParser(_Parser):
         return events
 
     def _feed(self, piece: bytes) -> None:
-        self._llhttp.feed_data(piece)
+        try:
+            self._llhttp.feed_data(piece)
+        except HttpParserUpgrade as stop:
+            self.behind_switch = piece[stop.args[0] :]
 
     def on_status(self, part: bytes) -> None:
         self._target_or_phrase += part
@@ -413,9 +420,13 @@ class ReplyParser(_Parser):
         status = self._status = self._llhttp.get_status_code()
         if status < _CONTINUE:
             self._refuse("the reply has an invalid status")
-        # 1. Nothing was asked that 101 would be an answer to; other interim replies (1xx) are skipped.
+        # 1. A 101 answers an upgrade alone, and ends HTTP here; other interim replies (1xx) are skipped.
         if status == _SWITCHING:
-            self._refuse("it switched to another protocol (101) unasked")
+            if not self._may_switch:
+                self._refuse("it switched to another protocol (101) unasked")
+            self._events += [RawReplyHead(status, "Switching Protocols", tuple(self._fields)), b""]
+            self._part = OVER
+            return
         if status < _OK:
             self._part = BODY
             self._interim += 1

@@ -124,6 +124,7 @@ class ServerConnection(Flow):
         self._bytes_after_last_are_unsafe = False  # CONNECT, or HTTP/1.0 with chunks (RFC 9112 section 6.1)
         self._arrival: asyncio.Future[None] | None = None  # the task waits here for the next request
         self._alarm = Alarm(loop, self._time_is_over)
+        self._receive: Callable[[bytes], None] | None = None  # gets all bytes: they are no longer HTTP
         self._hang_up_timer: asyncio.TimerHandle | None = None
         self._may_have_missed_hang_up = False  # reading was held
         self._finished: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
@@ -153,6 +154,9 @@ class ServerConnection(Flow):
 
     def data_received(self, data: bytes) -> None:
         """Parse a request that the task is waiting for; keep anything else for later."""
+        if self._receive is not None:
+            self._receive(data)
+            return
         arrival = None if self._parsed else self._arrival
         if arrival is not None:
             known = self._parser.find(self._service.memory(), data)
@@ -370,6 +374,18 @@ class ServerConnection(Flow):
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self.transport.write(data)
+
+    def take_over(self, receive: Callable[[bytes], None]) -> None:
+        """From now on, hand all bytes to `receive`: they are of another protocol, until the connection ends.
+
+        The request that is being served is the last.
+        """
+        self._receive = receive
+        self._may_have_missed_hang_up = False
+        for data, _ in self._unparsed:
+            receive(data)
+        self._unparsed.clear()
+        self.let_go(self)
 
     def take_no_more(self) -> None:
         """Make the request that is being served the last, as its client is a stranger; discard the rest."""

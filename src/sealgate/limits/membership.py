@@ -87,6 +87,8 @@ class Membership:
 
     def _passes(self, rule: PoolRule, method: str, route: Route) -> bool:
         is_open = self._is_open or route.auth is Auth.OPEN
+        if route.pools:  # a message of a stream says it by itself
+            return rule.name in route.pools and not rule.is_open
         return (
             (not rule.lanes or route.lane in rule.lanes)
             and rule.takes(method, route.template)

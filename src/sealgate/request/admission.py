@@ -87,6 +87,11 @@ class Rules:
     guards: Mapping[str, Guard] = field(default_factory=dict)
     prices: Prices | None = None
 
+    def bot_named(self, name: str) -> Bot | None:
+        """Return the bot of a name, None where there is none."""
+        is_local = self.local is not None and self.local.name == name
+        return self.local if is_local else self.named.get(name)
+
 
 @dataclass(slots=True, eq=False)
 class Ticket:
@@ -174,12 +179,14 @@ class Admission:
             self.heads.put(head)
         return ticket
 
-    def identify(self, head: RequestHead, peer: Peer, own_url: Callable[[], str], record: Outcome) -> Bot:
-        """Return the bot of a request for no exchange, and note it as `admit` does. Raises Refusal."""
+    def identify(
+        self, head: RequestHead, peer: Peer, own_url: Callable[[], str], record: Outcome
+    ) -> tuple[Bot, Head]:
+        """Return the bot of what is no plain request, and its fields; note it as `admit` does."""
         fields = self.rules.headers.sort(head.fields)
         record.request_id = request_id(fields) or record.request_id
         record.trace_id = trace_id(fields)
-        return self._bot_of(head, fields, peer, own_url, record)
+        return self._bot_of(head, fields, peer, own_url, record), fields
 
     def _bot_of(
         self, head: RequestHead, fields: Head, peer: Peer, own_url: Callable[[], str], record: Outcome
@@ -321,12 +328,6 @@ def _check_referer(value: str, rules: Rules) -> None:
         _refuse_browser(value, rules)
 
 
-def _check_upgrade(value: str, _: Rules) -> None:
-    """Other offers are ignored, as RFC 9110 section 7.8 allows."""
-    if "websocket" in value.lower():
-        raise Refusal("upgrade_refused", "Web sockets are not forwarded.")
-
-
 def _check_expectation(value: str, _: Rules) -> None:
     if value.lower() != "100-continue":
         raise Refusal("expectation_refused", "The Expect header asks for something unknown.")
@@ -354,7 +355,6 @@ _CHECKS: dict[bytes, Callable[[str, Rules], object]] = {
     b"origin": _refuse_browser,
     b"referer": _check_referer,
     b"sec-fetch-site": _refuse_browser,
-    b"upgrade": _check_upgrade,
     b"expect": _check_expectation,
     b"transfer-encoding": _check_coding,
     b"content-length": _check_length,
@@ -375,7 +375,7 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
         may_be_local = peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
         bot = rules.local if may_be_local else None
         missing = "Only the gateway's own user and root may use this socket."
-    elif (sent := _credentials(head)) is not None:
+    elif (sent := credentials(head)) is not None:
         return _by_token(*sent, rules, peer)
     elif peer.name is not None:
         bot, missing = rules.named.get(peer.name), "No bot has the name in the client certificate."
@@ -414,7 +414,7 @@ def _by_token(name: str | None, token: bytes, rules: Rules, peer: Peer) -> Bot:
     return bot
 
 
-def _credentials(head: Head) -> tuple[str | None, bytes] | None:
+def credentials(head: Head) -> tuple[str | None, bytes] | None:
     """Return (name or None, token), None where neither header is there. Raises Refusal for one without token.
 
     X-Gateway-Token beats Authorization: a client that sends both signs with Authorization itself.
@@ -460,7 +460,7 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
     if is_missing and trade_if is None:
         raise Refusal("bot_forbidden", _lacks(bot, method, target, route))
     checks = _checks(bot, route, head, rules, trade_if)
-    return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
+    return Ticket(bot, choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
 
 
 def unknown_exchange(bot: Bot, name: str = "") -> Refusal:
@@ -503,7 +503,8 @@ def _checks(bot: Bot, route: Route, head: Head, rules: Rules, trade_if: OrderSha
     return Checks(guard, prices, 0 if valid is None else parse_valid_ms(valid), trade_if)
 
 
-def _choose_key(bot: Bot, head: Head) -> str:
+def choose_key(bot: Bot, head: Head) -> str:
+    """Return the alias of the key that a request is for. Raises Refusal `bot_forbidden`."""
     alias = head.text(b"x-gateway-key")
     if alias is None:
         return bot.keys[0]

@@ -5,7 +5,7 @@ Every request ends in one `Outcome`, reported after the reply has left; log and 
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -13,6 +13,7 @@ from sealgate.errors import Refusal
 from sealgate.exchange.answer import BrokenReplyError
 from sealgate.http.headers import plain_name
 from sealgate.http.server import Incoming
+from sealgate.http.websocket import offers_websocket
 from sealgate.machine.findings import program_named
 from sealgate.machine.system import System
 from sealgate.orders.outcome import Outcome
@@ -20,6 +21,7 @@ from sealgate.request.admission import PROOFS
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import client_of
 from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
+from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, closing_bytes, problem, write_reply
 from sealgate.request.router import Router
 from sealgate.request.strangers import WrongTokens, origin_of
@@ -27,30 +29,33 @@ from sealgate.request.strangers import WrongTokens, origin_of
 log = structlog.get_logger("sealgate.handler")
 
 Report = Callable[[Outcome], None]
+OpenStream = Callable[[Incoming, Pipeline, str, RequestContext], Awaitable[Reply]]
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
 _DELAY_S = 0.005
 _MOST = 16  # at once
 
 
 class Handler:
-    """What a listener hands its requests to; `report` gets everything that ends.
+    """What a listener hands its requests to; `report` gets everything that ends, `open_stream` the upgrades.
 
     Each request is carried by what `router` is when it comes; a reload puts another one there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - each is one part of the gateway
         self,
         router: Router,
         in_flight: InFlightRequests,
         books: Bookkeeping,
         system: System,
         report: Report,
+        open_stream: OpenStream,
     ) -> None:
         self.router = router
         self._in_flight = in_flight
         self._books = books
         self._system = system
         self._report = report
+        self._open_stream = open_stream
         self._wrong_tokens = WrongTokens()
 
     async def handle(self, request: Incoming, own: str = "") -> bool:
@@ -62,6 +67,7 @@ class Handler:
         context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
+        may_stay = is_written = False
         self._in_flight.begin(context)
         try:
             reply = await self._answer(request, own, context)
@@ -69,7 +75,9 @@ class Handler:
                 self._books.ended(context, reply)
             else:
                 context.enter(BOT, self._system.now())
-            return await write_reply(request, reply, context.notes(), is_last=self.router.halting.is_draining)
+            is_last = self.router.halting.is_draining
+            may_stay = await write_reply(request, reply, context.notes(), is_last=is_last)
+            is_written = True
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
                 context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
@@ -84,6 +92,11 @@ class Handler:
             self._in_flight.end(context)
             context.end(_GONE if reply is None else reply.status, self._system.now())
             self._report(context)
+            if reply is not None and reply.stream is not None and not is_written:
+                reply.stream.abandon()
+        if reply.stream is not None:
+            await reply.stream.run()
+        return may_stay
 
     @property
     def inflight(self) -> int:
@@ -105,6 +118,8 @@ class Handler:
         delay_s = 0.0
         try:
             pipeline, target = self.router.choose(request, own, context)
+            if offers_websocket(request.head):
+                return await self._open_stream(request, pipeline, target, context)
             return await pipeline.carry(request, target, context)
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head

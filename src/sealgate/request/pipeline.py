@@ -9,6 +9,7 @@ from sealgate.exchange.connection import UpstreamConnection
 from sealgate.exchange.exchange import Line
 from sealgate.exchange.failure import Failure
 from sealgate.http.head_memory import HeadMemory
+from sealgate.http.headers import Head
 from sealgate.http.parser import RequestHead
 from sealgate.http.server import Incoming
 from sealgate.keys.bot import Bot
@@ -47,8 +48,8 @@ class Pipeline:
         self.backend = backend
         self._exchange = backend.exchange
         # Looked up once: pydantic's models define `__getattr__`, which makes each look-up dear.
-        self._max_wait_s = backend.config.limits.max_wait
-        self._total_timeout_s = backend.config.upstream.total_timeout
+        self.max_wait_s = backend.config.limits.max_wait
+        self.total_timeout_s = backend.config.upstream.total_timeout
         self._replay = backend.config.limits.replay_429
         self._books = books
         self._halting = halting
@@ -56,12 +57,12 @@ class Pipeline:
         self._name = backend.config.name
         self._is_one_of_several = bool(backend.config.at)
         self._admission = Admission(backend.rules, heads)
-        self._standing = Standing(backend, halting)
-        self._learner = Learner(backend)
-        self._order_checks = OrderChecks(backend, system)
+        self.standing = Standing(backend, halting)
+        self.learner = Learner(backend)
+        self.order_checks = OrderChecks(backend, system)
         self._shared_reads = SharedReads()
         self._stream_addresses = StreamAddresses(backend.config)
-        self._sender = Sender(backend, books, self._standing, self._shared_reads, system)
+        self._sender = Sender(backend, books, self.standing, self._shared_reads, system)
 
     @property
     def is_draining(self) -> bool:
@@ -75,8 +76,14 @@ class Pipeline:
 
     def identify(self, request: Incoming, context: RequestContext) -> Bot:
         """Return the bot of a request that names no exchange. Raises Refusal."""
+        return self.identify_with_fields(request.head, request, context)[0]
+
+    def identify_with_fields(
+        self, head: RequestHead, request: Incoming, context: RequestContext
+    ) -> tuple[Bot, Head]:
+        """Return the bot of a head that it sent with a request, and the head sorted. Raises Refusal."""
         bot = request.connection
-        return self._admission.identify(request.head, bot.peer, bot.own_url, context)
+        return self._admission.identify(head, bot.peer, bot.own_url, context)
 
     async def carry(self, request: Incoming, target: str, context: RequestContext) -> Reply:
         """Admit, read, recall, check, deliver (wait, connect, stamp, record, sign, send, learn), reply.
@@ -94,7 +101,7 @@ class Pipeline:
         if ticket.route.auth is _SESSION and live_key.key.session is None:
             raise Refusal("bot_forbidden", f"The key has no session token: set keys.{ticket.key}.session.")
         context.breaker = live_key.breaker
-        context.admitted(ticket, self._max_wait_s, self._total_timeout_s)
+        context.admitted(ticket, self.max_wait_s, self.total_timeout_s)
         # 2. The body.
         if request.body.is_whole:
             body = whole_body(request, self.backend.rules.max_body)
@@ -107,10 +114,10 @@ class Pipeline:
         # 3. Was it answered before? If not, may it begin?
         if (known := self._books.begin(ticket, body, live_key.key.sealer, context)) is not None:
             return known
-        self._standing.check_new(ticket)
+        self.standing.check_new(ticket)
         if checks is not None and (checks.valid_ms or checks.guard is not None):
             since = request.read_at or context.started
-            await self._order_checks.check(ticket, checks, body, since, context)
+            await self.order_checks.check(ticket, checks, body, since, context)
         # 4. Send it, as often as it takes.
         answer = await self.deliver(ticket, body, context)
         if checks is not None and checks.prices is not None:
@@ -142,13 +149,7 @@ class Pipeline:
         """
         line = self._exchange.line_of(ticket.key, ticket.route.auth)
         while True:
-            now = self._system.now()
-            self._standing.check(ticket, context, now)
-            permit = (
-                self._recent_read(ticket, body, context, now)
-                or self._pass_at_once(ticket, body, line, context, now)
-                or await self._wait(ticket, body, line, context)
-            )
+            permit = await self.take_turn(ticket, body, line, context)
             if isinstance(permit, Shared):
                 answer = await self._go_along(permit, ticket, context)
             else:
@@ -156,6 +157,18 @@ class Pipeline:
                     answer = await self._try(ticket, body, permit, context)
             if answer is not None:
                 return answer
+
+    async def take_turn(
+        self, ticket: Ticket, body: bytes, line: Line, context: RequestContext
+    ) -> Permit | Shared:
+        """Wait until a request may be sent, or return an identical read to go along with. Raises Refusal."""
+        now = self._system.now()
+        self.standing.check(ticket, context, now)
+        return (
+            self._recent_read(ticket, body, context, now)
+            or self._pass_at_once(ticket, body, line, context, now)
+            or await self._wait(ticket, body, line, context)
+        )
 
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext, now: float) -> Shared | None:
         """Return a recent identical read whose reply can be shared, None if there is none."""
@@ -240,7 +253,7 @@ class Pipeline:
         if permit.shared is not None:
             self._shared_reads.hand_round(permit.shared, attempt, ticket, body, context.request_id)
         now = self._system.now()
-        self._learner.learn(ticket, attempt, permit, context, now)
+        self.learner.learn(ticket, attempt, permit, context, now)
         context.came_back(now)
         return self._judge(ticket, attempt, context, now)
 

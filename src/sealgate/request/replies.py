@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Protocol
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer, BrokenReplyError, Remainder
@@ -30,17 +30,28 @@ _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
 }
 
 
+class Switched(Protocol):
+    """What has a bot's connection behind a 101: `run`, or `abandon` where the bot never got that reply."""
+
+    async def run(self) -> None:
+        """Serve until it is over, or the bot is gone."""
+
+    def abandon(self) -> None:
+        """End it."""
+
+
 @dataclass(slots=True, init=False)
 class Reply(BotReply):
     """A reply to write.
 
     `remainder` is the part of a large body that is still arriving, `length` its stated length. `lines` are
-    the fields as they go out, if they are at hand.
+    the fields as they go out, if they are at hand. `stream` is what follows a 101.
     """
 
     remainder: Remainder | None
     length: bytes | None
     lines: bytes | None
+    stream: "Switched | None"
 
     def __init__(  # noqa: PLR0913, PLR0917 - its fields
         self,
@@ -59,6 +70,7 @@ class Reply(BotReply):
         self.remainder = remainder
         self.length = length
         self.lines = lines
+        self.stream = None
 
 
 def passed_on(answer: Answer) -> Reply:
@@ -133,6 +145,9 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
     After the last reply it closes. Raises ConnectionError where the bot is gone, BrokenReplyError where a
     streamed reply is cut: the bot's connection is then reset, so that it cannot take the part for the whole.
     """
+    if reply.stream is not None:
+        request.connection.write(head_block(reply, notes, b""))
+        return False
     framing, line = _framing(request, reply)
     keep_alive = not is_last and request.may_stay and request.body.is_whole and framing is not _CLOSE
     if not keep_alive:

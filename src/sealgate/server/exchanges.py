@@ -10,6 +10,7 @@ from sealgate.exchange.exchange import Exchange, LiveKey
 from sealgate.exchange.kept_clock import ClockNeeds, KeptClock
 from sealgate.exchange.pool import Upstream
 from sealgate.exchange.stamps import Nonces, Stamps
+from sealgate.exchange.stream_hosts import StreamHosts
 from sealgate.keys.key import SigningKey
 from sealgate.keys.key_breaker import KeyBreaker, Stop
 from sealgate.keys.parts import ExchangeParts
@@ -102,6 +103,11 @@ def build_exchange(
     is_same = old is not None and old.upstream.destination == destination
     upstream = old.upstream if old is not None and is_same else Upstream(destination)
     firewall = old.gates.firewall if old is not None and is_same else Firewall()
+    instead = "" if config.upstream.streams is None else str(config.upstream.streams)
+    if old is not None and is_same and old.stream_hosts.instead == instead:
+        stream_hosts = old.stream_hosts
+    else:
+        stream_hosts = StreamHosts(destination, instead)
     # 2. Limits belong to the exchange, and to whom it counts together.
     scheduler = key_maker.scheduler(config, parts)
     live_keys = {alias: key_maker.make(config, scheduler, key) for alias, key in parts.keys.items()}
@@ -122,7 +128,7 @@ def build_exchange(
     else:
         clock = KeptClock(config.name, needs, system)
         keeper = ClockKeeper(source, clock, Upstream(at, upstream.closes), gates, system)
-    return Exchange(upstream, clock, keeper, gates, live_keys)
+    return Exchange(upstream, clock, keeper, gates, live_keys, stream_hosts)
 
 
 def pacing_of(config: ExchangeConfig) -> PacerSettings:

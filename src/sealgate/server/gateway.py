@@ -30,6 +30,10 @@ from sealgate.request.handler import Handler, Reader, Reporter
 from sealgate.server.opening import Listeners
 from sealgate.server.reload import Reloader, ReloadError
 from sealgate.server.services import Services, build_services, make_room
+from sealgate.streams.opening import StreamOpener
+from sealgate.streams.orders import Desk
+from sealgate.streams.registry import Streams
+from sealgate.streams.tally import Tally
 
 log = structlog.get_logger("sealgate.gateway")
 
@@ -48,6 +52,7 @@ class Gateway:
     reloader: Reloader
     reporter: Reporter
     server: BotServer
+    streams: Streams
 
     @property
     def address(self) -> Address:
@@ -151,6 +156,7 @@ class Gateway:
         self.services.halting.is_draining = True
         self.listeners.close()
         await self.server.wait_until_empty(self.config.listen.drain)
+        await self.streams.drain(_CLOSING_S)
         longest_s = max(
             one.limits.max_wait + one.upstream.total_timeout for one in self.config.served.values()
         )
@@ -178,7 +184,10 @@ async def running_gateway(
     async with contextlib.AsyncExitStack() as ends:
         services, router = build_services(config, environ, system, ends)
         reporter = Reporter(readers)
-        handler = Handler(router, services.in_flight, services.books, system, reporter.report)
+        desk = Desk(services.in_flight, services.books, system, reporter.report, Tally())
+        streams = Streams(desk, config.listen.max_streams)
+        opener = StreamOpener(streams)
+        handler = Handler(router, services.in_flight, services.books, system, reporter.report, opener.open)
         ends.push_async_callback(_close_upstreams, handler)
 
         def service_at(own: OwnAddress | None) -> Service:
@@ -196,14 +205,14 @@ async def running_gateway(
         server = BotServer(service_at(None), config.listen.max_connections, make_room(router.generation))
 
         listeners = Listeners(config.listen, lambda own: server.beside(service_at(own)), system)
-        reloader = Reloader(services, handler, listeners, server, load or (lambda: config))
+        reloader = Reloader(services, handler, listeners, server, streams, load or (lambda: config))
         ends.push_async_callback(services.background.stop)
         services.background.follow(services.work(router))
         services.background.finish(services.background.keep_up(reloader, reloader.watch))
         memory = Memory(lambda: len(server.connections), system)
         services.background.finish(services.background.keep_up(memory, memory.keep_small))
         await listeners.open(config.own_addresses)
-        gateway = Gateway(listeners, system.now(), services, handler, reloader, reporter, server)
+        gateway = Gateway(listeners, system.now(), services, handler, reloader, reporter, server, streams)
         ends.push_async_callback(gateway.drain)
         yield gateway
 

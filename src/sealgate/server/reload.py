@@ -39,6 +39,7 @@ from sealgate.server.exchanges import pacing_of
 from sealgate.server.memory import restore, schedulers
 from sealgate.server.opening import Listener, Listeners
 from sealgate.server.services import Services, build_generation, make_room
+from sealgate.streams.registry import Streams
 from sealgate.venues.replies import Means
 from sealgate.venues.routes import Lane
 
@@ -209,18 +210,20 @@ class ReloadError(Exception):
 class Reloader:
     """Reloads one gateway. `load` returns the configuration as it is now; it may block."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - each is one part of the gateway
         self,
         services: Services,
         handler: Handler,
         listeners: Listeners,
         server: BotServer,
+        streams: Streams,
         load: Callable[[], Config],
     ) -> None:
         self._services = services
         self._handler = handler
         self._listeners = listeners
         self._server = server
+        self._streams = streams
         self._load = load
         self._one_at_a_time = asyncio.Lock()
         self._files = SecretWatch(lambda: handler.router.generation.config, services.environ, services.system)
@@ -363,6 +366,7 @@ class Reloader:
             exchange.gates.scheduler.adopt(pacing_of(backend.config))
         self._server.make_room(make_room(new.generation))
         old.retire()
+        self._streams.adopt(new)
         self._services.background.follow(self._services.work(new))
         for upstream in _upstreams(old) - _upstreams(new):
             self._services.background.finish(self._retire(upstream))

@@ -90,9 +90,11 @@ def _message(
     when = read_condition(row.table("when"))
     if not when:
         raise row.error(None, "when is missing")
-    lane = Lane(row.text("lane", Lane.READ, [Lane.ORDER, Lane.CANCEL, Lane.READ]))
-    default = Permission.READ if lane is Lane.READ else Permission.TRADE
-    needs = Permission(row.text("needs", default, list(Permission)))
+    # What needs more than read is an order, but for a login; and what has a lane needs trade.
+    is_login, has_lane = row.flag("login"), row.data.get("lane", Lane.READ) != Lane.READ
+    needs = Permission(row.text("needs", Permission.TRADE if has_lane else Permission.READ, list(Permission)))
+    is_plain = is_login or needs is Permission.READ
+    lane = Lane(row.text("lane", Lane.READ if is_plain else Lane.ORDER, list(Lane)))
     if lane is not Lane.READ and needs is Permission.READ:
         raise row.error("needs", f"a message in the lane {lane} needs trade or keys")
     for pool in row.texts("pools"):
@@ -120,13 +122,14 @@ def _message(
                 Auth.SIGNED,
                 lane,
                 order=order,
-                is_cancel=lane is Lane.CANCEL and needs is Permission.TRADE,
+                # A halt lets cancels pass, and the login without which there are none.
+                is_cancel=(lane is Lane.CANCEL or is_login) and needs is Permission.TRADE,
                 is_named=True,
                 pools=row.texts("pools"),
             )
             for value in when[0].values
         ),
-        is_login=row.flag("login"),
+        is_login=is_login,
         refuses=row.text("refuses", ""),
         drops=tuple(map(steps, row.texts("drops"))),
         signing=signing if signing.puts else None,

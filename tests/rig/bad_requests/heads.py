@@ -119,17 +119,20 @@ _OTHERS = {
             b"Sec-WebSocket-Version: 13",
             b"Sec-WebSocket-Key: x",
         ),
+        400,
+        "bad_request",
+    ),
+    "web socket by POST": Bad(
+        post(b"Connection: Upgrade", b"Upgrade: websocket", b"Content-Length: 2", body=b"{}"),
         501,
         "upgrade_refused",
     ),
-    "web socket without Connection": Bad(get(_X, b"Upgrade: WebSocket"), 501, "upgrade_refused"),
+    "web socket without Connection": Bad(get(_X, b"Upgrade: WebSocket"), 400, "bad_request"),
     "web socket among others": Bad(
-        get(_X, b"Connection: Upgrade", b"Upgrade: h2c", b"Upgrade: websocket/13"), 501, "upgrade_refused"
+        get(_X, b"Connection: Upgrade", b"Upgrade: h2c", b"Upgrade: websocket/13"), 400, "bad_request"
     ),
     "web socket of the first draft": Bad(
-        get(_X, b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key1: x"),
-        501,
-        "upgrade_refused",
+        get(_X, b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key1: x"), 400, "bad_request"
     ),
     "unknown expectation": Bad(
         post(b"Expect: the-best", b"Content-Length: 2", body=b"{}"), 417, "expectation_refused"

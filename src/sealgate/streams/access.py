@@ -1,0 +1,102 @@
+"""Which stream a bot asks for, and what a message of a bot needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.errors import Refusal
+from sealgate.http.target import Target, parse_target
+from sealgate.keys.bot import Bot
+from sealgate.venues.environments import Environment
+from sealgate.venues.key_kinds import Kind
+from sealgate.venues.routes import Permission, Route
+from sealgate.venues.streams import MessageRule, Stream, UnclearError, find_stream, plain_host
+from sealgate.venues.venue import Venue
+
+_MOST_NAMED = 8  # hosts, in a refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The stream that a target names. `host` is the one to dial, `target` the path and query there."""
+
+    stream: Stream
+    host: str
+    target: Target
+
+
+def hosts_of(venue: Venue, environment: str) -> dict[str, tuple[str, str]]:
+    """Return the hosts that a bot may name: the one of the venue's file, and the one to dial.
+
+    In an environment with hosts of its own there are only these, by either name.
+    """
+    there = venue.environments.get(environment, Environment()).streams
+    hosts: dict[str, tuple[str, str]] = {}
+    for stream in venue.streams:
+        for host in stream.hosts:
+            if not there or host in there:
+                dialed = plain_host(there.get(host, host))
+                hosts[host] = host, dialed
+                hosts.setdefault(dialed, (host, dialed))
+    return hosts
+
+
+def find_wanted(raw: str, venue: Venue, hosts: Mapping[str, tuple[str, str]]) -> Wanted:
+    """Return the stream of a target such as /stream.example.com/v1/private?x=1; no path means /.
+
+    Raises Refusal `unknown_stream`, `ambiguous_target`.
+    """
+    before, mark, query = raw.partition("?")
+    name, _, path = before[1:].partition("/")
+    known = hosts.get(plain_host(name)) if before.startswith("/") else None
+    if known is None:
+        told = f"No stream of {venue.title} has this host; the path of a stream begins with one of them"
+        some = ", ".join(sorted(hosts)[:8])
+        raise Refusal(
+            "unknown_stream", f"{told}: {some}." if hosts else f"{venue.title} has no streams here."
+        )
+    host, dialed = known
+    target = parse_target(f"/{path}{mark}{query}", "")
+    stream = find_stream(venue.streams, host, target.path)
+    if stream is None:
+        raise Refusal("unknown_stream", f"The host {name} has no stream with this path.")
+    return Wanted(stream, dialed, target)
+
+
+def check_open(bot: Bot, stream: Stream) -> None:
+    """Refuse a stream that a bot may not open."""
+    if stream.needs not in bot.may:
+        raise Refusal("bot_forbidden", f"The stream {stream.label} needs {stream.needs}, and {_lacks(bot)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A message that its bot may send. Without a rule nobody named it."""
+
+    rule: MessageRule | None
+    route: Route
+    document: object
+
+
+def judge(stream: Stream, bot: Bot, kind: Kind, message: bytes, *, is_text: bool) -> Judged:
+    """Return what a message of a stream with rules is. Raises Refusal where it may not be sent."""
+    if not is_text:
+        raise Refusal("bad_request", "A binary message cannot be read, so it was not sent: send text.")
+    try:
+        document = stream.clear(message.decode("utf-8"))
+    except UnclearError as error:
+        raise Refusal("bad_request", f"The message is not clear, so it was not sent: {error}.") from None
+    rule, route = stream.find(document, kind)
+    if rule is not None and rule.refuses:
+        raise Refusal("bot_forbidden", f"The message was not sent: {rule.refuses}.")
+    if route.needs not in bot.may:
+        known = "" if rule else " as the venue's file does not name it,"
+        raise Refusal(
+            "bot_forbidden",
+            f"The message was not sent:{known} {route.template} needs {route.needs}, and {_lacks(bot)}.",
+        )
+    return Judged(rule, route, document)
+
+
+def _lacks(bot: Bot) -> str:
+    may = " and ".join(one.value for one in Permission if one in bot.may)
+    return f"the bot {bot.name} may only {may}"

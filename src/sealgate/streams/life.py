@@ -1,0 +1,434 @@
+"""An open stream: a bot's connection, the exchange's, and what is passed on between them.
+
+What the exchange sends is passed on as it comes. What the bot sends waits in a queue, and is sent in order by
+the task of its connection, as some of it must wait: for the clock, for the limit, for the journal.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from typing import Final, Protocol
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.exchange.connection import UpstreamConnection
+from sealgate.exchange.exchange import LiveKey
+from sealgate.http.frames import FrameFollower
+from sealgate.http.server import ServerConnection
+from sealgate.http.target import Target
+from sealgate.http.websocket import (
+    BINARY,
+    CLOSE,
+    TEXT,
+    BotFrames,
+    BotMessage,
+    close_frame,
+    code_and_reason,
+    frame,
+)
+from sealgate.keys.bot import Bot
+from sealgate.request.context import RequestContext
+from sealgate.request.pipeline import Pipeline
+from sealgate.streams.access import Judged, Wanted, judge
+from sealgate.streams.orders import Desk, StreamOrder, check, is_order, new_context, send_order, ticket_of
+from sealgate.streams.signing import StreamSigner
+from sealgate.streams.tally import StreamStatus, Traffic
+from sealgate.venues.conditions import holds
+from sealgate.venues.document import pick
+from sealgate.venues.stream_sealer import Moment
+from sealgate.venues.streams import MessageRule, MessageSigning, ReplyRule, id_of
+
+MOST_QUEUED_BYTES: Final = 64 * 1024  # of a bot's messages before its connection is held
+_CLOSING_S: Final = 5.0  # from the first close frame until both connections are cut
+_GOING_AWAY: Final = 1001
+_POLICY: Final = 1008
+_RESTART: Final = 1012
+_RATE_S: Final = 5.0  # over which messages per second are counted
+_UNSIGNED: Final = Moment(0, b"")
+
+log = structlog.get_logger("sealgate.streams")
+
+
+class Ended(Protocol):
+    """What is called once a stream is over."""
+
+    def __call__(self, stream: "OpenStream", /) -> None: ...  # noqa: D102
+
+
+class OpenStream:
+    """One open stream. `pipeline` and `bot` are those of the configuration in use; the key stays the same.
+
+    `waiting` is the record of the order that waits to be sent, `pending` are those that were sent.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - both ends, and who is at them
+        self,
+        desk: Desk,
+        ended: Ended,
+        wanted: Wanted,
+        bot: Bot,
+        signer: StreamSigner,
+        bot_end: ServerConnection,
+        exchange_end: UpstreamConnection,
+        token: bytes,
+    ) -> None:
+        self.desk = desk
+        self.bot = bot
+        self.rules = wanted.stream
+        self.shown = Target(f"/{self.rules.label}", f"/{self.rules.label}", None)
+        self.waiting: RequestContext | None = None
+        self.pending: list[StreamOrder] = []
+        self.is_logged_in = self.rules.handshake is not None
+        self.since = desk.system.wall()
+        self._began = desk.system.now()
+        self._ended = ended
+        self._signer = signer
+        self._bot_end = bot_end
+        self._exchange_end = exchange_end
+        self._token = token
+        self._follower = FrameFollower()
+        self._frames = BotFrames(self.pipeline.backend.rules.max_body)
+        self._queue: deque[BotMessage] = deque()
+        self._queued_bytes = 0
+        self._arrival: asyncio.Future[None] | None = None  # the task waits here for the bot's next message
+        self._sent = Traffic()
+        self._challenge = ""
+        self._login: ReplyRule | None = None  # of the login that was sent
+        self._login_id: str | None = None
+        self._login_until = 0.0
+        self._is_closed_by_us = False
+        self._has_bot_closed = False  # it sent its close frame, or is gone
+        self._has_exchange_closed = False  # its connection is lost
+        self._is_over = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._read_if_asked()
+        self._rate = (self._began, 0, 0.0)  # when it was looked at, how many messages by then, per second
+        self._end = (1006, "")  # by which code and reason
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What carries the orders to the exchange."""
+        return self._signer.pipeline
+
+    @property
+    def live_key(self) -> LiveKey:
+        """The key with which it logs in."""
+        return self._signer.live_key
+
+    @property
+    def task(self) -> "asyncio.Task[None] | None":
+        """The task in which the bot's messages are sent."""
+        return self._bot_end.task
+
+    # The two ends.
+
+    async def run(self) -> None:
+        """Pass messages on until the stream is over, or the bot is gone."""
+        self._bot_end.on_hang_up = self._bot_lost
+        self._bot_end.source, self._exchange_end.source = self._exchange_end, self._bot_end
+        self._exchange_end.take_over(self._from_exchange, self._exchange_lost)
+        self._bot_end.take_over(self._from_bot)
+        try:
+            while not self._is_over:
+                while self._queue and not self._is_over:
+                    event = self._queue.popleft()
+                    self._queued_bytes -= len(event.data)
+                    if self._queued_bytes <= MOST_QUEUED_BYTES:
+                        self._bot_end.let_go(self)
+                    await self._pass(event)
+                    await self._exchange_end.drain()
+                if self._frames.fault is not None:
+                    self.close(*self._frames.fault)
+                if not (self._queue or self._is_over):
+                    self._arrival = asyncio.get_running_loop().create_future()
+                    await self._arrival
+        except ConnectionResetError:  # the exchange's connection was lost: what follows is said there
+            pass
+        finally:
+            self._bot_end.on_hang_up = None
+            if not self._is_over:
+                self._bot_lost()
+
+    def abandon(self) -> None:
+        """End a stream that was opened, and of which the bot never heard."""
+        self._has_bot_closed = True
+        self._exchange_end.close()
+        self._finish()
+
+    def _from_bot(self, data: bytes) -> None:
+        """Take what the bot sends."""
+        if self._frames.fault is not None or self._has_bot_closed:
+            return
+        for event in self._frames.feed(data):
+            self._queue.append(event)
+            self._queued_bytes += len(event.data)
+        if self._queued_bytes > MOST_QUEUED_BYTES:
+            self._bot_end.hold(self)
+        self._wake()
+
+    def _from_exchange(self, data: bytes) -> None:
+        """Pass on what the exchange sends, and read what somebody waits for."""
+        passed = self._follower.feed(data)
+        if self._is_closed_by_us:
+            return
+        if passed and self._bot_end.transport is not None:
+            self._bot_end.transport.write(passed)
+        if self._follower.reads:
+            for text in self._follower.take_texts():
+                self._read(text)
+            self._read_if_asked()
+        if self._follower.has_closed and self._timer is None:
+            self._end = self._follower.code, self._follower.reason
+            self._close_in_time()
+
+    def _bot_lost(self) -> None:
+        """Take leave of the exchange: the bot's connection is lost."""
+        self._has_bot_closed = True
+        if self.waiting is not None:
+            self.waiting.hang_up()
+        if not self._has_exchange_closed and not self._is_closed_by_us and self._timer is None:
+            self._write(close_frame(_GOING_AWAY, "", is_masked=True))
+            self._end = 1006, "the bot is gone"
+            self._close_in_time()
+        self._end_if_closed()
+        self._wake()
+
+    def _exchange_lost(self) -> None:
+        """Tell the bot that the exchange is gone, unless it knows."""
+        self._has_exchange_closed = True
+        if not (self._follower.has_closed or self._is_closed_by_us or self._has_bot_closed):
+            self.close(_RESTART, "upstream_broken: the exchange closed the connection without a word")
+        self._end_if_closed()
+
+    def close(self, code: int, reason: str) -> None:
+        """Close the stream for a reason of the gateway's own: nothing more is passed on."""
+        if self._is_closed_by_us or self._is_over:
+            return
+        self._is_closed_by_us, self._end = True, (code, reason)
+        self._queue.clear()
+        if (
+            self._follower.is_between
+            and not self._follower.has_closed
+            and self._bot_end.transport is not None
+        ):
+            self._bot_end.transport.write(close_frame(code, reason, is_masked=False))
+        elif self._bot_end.transport is not None and not self._follower.has_closed:
+            self._bot_end.transport.abort()  # in the midst of a frame nothing can be said
+        self._write(close_frame(_GOING_AWAY, "", is_masked=True))
+        if self._frames.fault is not None:  # nothing that follows can be read
+            self._has_bot_closed = True
+        self._close_in_time()
+        self._end_if_closed()
+        self._wake()
+
+    def _close_in_time(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_CLOSING_S, self._finish)
+
+    def _end_if_closed(self) -> None:
+        if self._has_bot_closed and self._has_exchange_closed:
+            self._finish()
+
+    def _finish(self) -> None:
+        """End the stream: whatever was sent and not settled is unknown."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for order in tuple(self.pending):
+            order.lose("The stream ended before a reply to it came.")
+        self._exchange_end.close()
+        self._wake()
+        code, reason = self._end
+        self._ended(self)
+        log.info(
+            "stream_closed",
+            exchange=self.pipeline.backend.config.name,
+            bot=self.bot.name,
+            key=self.live_key.key.alias,
+            stream=self.rules.label,
+            seconds=round(self.desk.system.now() - self._began, 3),
+            to_bot=self._follower.messages,
+            to_exchange=self._sent.messages,
+            code=code,
+            reason=reason,
+        )
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def _write(self, data: bytes) -> None:
+        if self._exchange_end.transport is not None:
+            self._sent.bytes += len(data)
+            self._exchange_end.transport.write(data)
+
+    # What the bot sends.
+
+    async def _pass(self, event: BotMessage) -> None:
+        """Send one message or control frame of the bot, or close the stream."""
+        if event.opcode is CLOSE:
+            self._has_bot_closed = True
+            if not self._is_closed_by_us:
+                self._write(frame(CLOSE, event.data, is_masked=True))
+                if not self._follower.has_closed:
+                    self._end = code_and_reason(event.data)
+                self._close_in_time()
+            self._end_if_closed()
+        elif not (self._is_closed_by_us or self._has_bot_closed):
+            try:
+                await self._pass_data(event)
+            except Refusal as refusal:
+                log.warning(
+                    "stream_message_refused",
+                    exchange=self.pipeline.backend.config.name,
+                    bot=self.bot.name,
+                    stream=self.rules.label,
+                    reason=refusal.slug,
+                    cause=refusal.detail,
+                )
+                self.close(_POLICY, f"{refusal.slug}: {refusal.detail}")
+
+    async def _pass_data(self, event: BotMessage) -> None:
+        """Send one message. Raises Refusal where it may not go."""
+        if event.opcode not in (TEXT, BINARY):
+            self._write(frame(event.opcode, event.data, is_masked=True))
+            return
+        judged = None
+        if self.rules.is_read:
+            kind = self.live_key.key.sealer.signer.kind
+            judged = judge(self.rules, self.bot, kind, event.data, is_text=event.opcode is TEXT)
+        if judged is None:
+            self._check_token(event.data)
+            self._sent.messages += 1
+            self._write(frame(event.opcode, event.data, is_masked=True))
+        elif judged.rule is not None and is_order(judged):
+            await send_order(self, judged.rule, judged, event.data.decode())
+        else:
+            await self._pass_read(judged, event.data.decode())
+
+    async def _pass_read(self, judged: Judged, text: str) -> None:
+        """Send a message that is no order: a login, a subscription, or what nobody named."""
+        rule, ticket, context = judged.rule, ticket_of(self, judged), new_context(self)
+        context.admitted(ticket, self.pipeline.max_wait_s, self.pipeline.total_timeout_s)
+        self.waiting = context
+        try:
+            if rule is None or rule.signing is not None:
+                await check(self, ticket, text, context)
+            if rule is not None:
+                text = await self.sign(text, rule, await self.stamp(rule.signing, text, context))
+        finally:
+            self.waiting = None
+            self.desk.books.ended(context, None)
+        if rule is not None and rule.is_login:
+            self._login = rule.reply
+            self._login_id = id_of(judged.document, rule.reply.id) if rule.reply else None
+            self._login_until = self.desk.system.now() + self.pipeline.total_timeout_s
+            self._read_if_asked()
+        self.send_text(text)
+
+    async def stamp(self, signing: MessageSigning | None, text: str, context: RequestContext) -> Moment:
+        """Return the moment of a message, and note the fence that its time makes. Raises Refusal."""
+        if signing is None:
+            return _UNSIGNED
+        moment = await self._signer.moment(signing, hash(text), self._challenge, context.give_up_at)
+        key = self.live_key.key
+        context.timestamp_ms = moment.timestamp_ms
+        if signing.is_dated and key.has_fence:
+            error_ms = self.pipeline.backend.exchange.clock.error_ms(self.desk.system.now())
+            context.fence_ms = moment.timestamp_ms + key.recv_window_ms + error_ms
+        return moment
+
+    async def sign(self, text: str, rule: MessageRule, moment: Moment) -> str:
+        """Return a message as it is sent. Raises Refusal."""
+        signed = await self._signer.sign(text, rule, moment) if rule.signing or rule.drops else text
+        self._check_token(signed.encode())
+        return signed
+
+    def check_exchange(self) -> None:
+        """Raise Refusal where nothing can be sent to the exchange any more."""
+        if self._has_exchange_closed or self._exchange_end.has_left() or self._timer is not None:
+            raise Refusal("upstream_broken", "The exchange has closed the stream; the order was not sent.")
+
+    def send_text(self, text: str) -> None:
+        """Send a text message."""
+        self._sent.messages += 1
+        self._write(frame(TEXT, text.encode(), is_masked=True))
+
+    def expect(self, order: StreamOrder) -> None:
+        """Read what follows, until something settles an order."""
+        self.pending.append(order)
+        self._read_if_asked()
+
+    def _check_token(self, data: bytes) -> None:
+        """Raise Refusal for a message that would tell the exchange the bot's token."""
+        if self._token and self._token in data:
+            detail = "The message has the bot's own token of the gateway in it, and was not sent."
+            raise Refusal("bot_forbidden", detail)
+
+    # What the exchange answers.
+
+    def _read_if_asked(self) -> None:
+        self._follower.reads = bool(self.pending or self._login or self.rules.challenge)
+
+    def _read(self, text: str) -> None:
+        """Look into a message of the exchange: a challenge, the reply to a login, or to an order."""
+        ids = [order.id for order in self.pending]
+        may_settle = None in ids or any(one is not None and one in text for one in ids)
+        if self._login is not None and self.desk.system.now() > self._login_until:
+            self._login = None  # nobody can tell
+        if not (may_settle or self._login or self.rules.challenge):
+            return
+        with contextlib.suppress(ValueError, RecursionError):
+            document = json.loads(text)
+            challenge = self.rules.challenge
+            if challenge is not None and holds(challenge.when, document):
+                found = pick(document, challenge.at)
+                self._challenge = found if isinstance(found, str) else ""
+            if self._login is not None and self._login.answers(self._login_id, document):
+                self._login_answered(self._login.meaning(document), has_refused=bool(self._login.refused))
+            next((order for order in tuple(self.pending) if order.settle(document, text)), None)
+
+    def _login_answered(self, meaning: str, *, has_refused: bool) -> None:
+        if not meaning and has_refused:  # something else
+            return
+        self._login, self.is_logged_in = None, meaning == "done"
+        result = "ok" if meaning == "done" else "failed"
+        exchange, alias = self.pipeline.backend.config.name, self.live_key.key.alias
+        self.desk.tally.logins[exchange, alias, result] += 1
+        told = {"exchange": exchange, "bot": self.bot.name, "key": alias, "stream": self.rules.label}
+        (log.info if meaning == "done" else log.warning)("stream_login", result=result, **told)
+
+    # What the registry asks.
+
+    def adopt(self, pipeline: Pipeline, bot: Bot) -> None:
+        """Go by another configuration from now on."""
+        self._signer.pipeline, self.bot = pipeline, bot
+
+    def traffic(self) -> tuple[Traffic, Traffic]:
+        """Return what went to the bot, and to the exchange."""
+        return Traffic(self._follower.messages, self._follower.bytes), self._sent
+
+    def status(self) -> StreamStatus:
+        """Return the state of the stream."""
+        to_bot, to_exchange = self.traffic()
+        at, before, rate = self._rate
+        now, messages = self.desk.system.now(), to_bot.messages + to_exchange.messages
+        if now - at >= _RATE_S or not rate:
+            rate = (messages - before) / max(now - at, 0.001)
+        if now - at >= _RATE_S:
+            self._rate = now, messages, rate
+        return StreamStatus(
+            exchange=self.pipeline.backend.config.name,
+            bot=self.bot.name,
+            key=self.live_key.key.alias,
+            stream=self.rules.label,
+            since=self.since,
+            is_logged_in=self.is_logged_in if self.rules.has_login else None,
+            to_bot=to_bot,
+            to_exchange=to_exchange,
+            messages_per_s=rate,
+        )

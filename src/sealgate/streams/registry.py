@@ -1,0 +1,120 @@
+"""The streams that are open: how many there may be, and what happens to them in a drain and at a reload."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+import structlog
+
+from sealgate.config import ExchangeConfig
+from sealgate.errors import Refusal
+from sealgate.request.router import Router
+from sealgate.streams.life import OpenStream
+from sealgate.streams.openings import Openings
+from sealgate.streams.orders import Desk
+from sealgate.streams.tally import StreamStatus, Traffic
+
+_GOING_AWAY = 1001
+_RESTART = 1012
+_DRAINED = "draining: the gateway is shutting down"
+
+log = structlog.get_logger("sealgate.streams")
+
+
+class Streams:
+    """The open streams of a gateway, `most` at a time. It outlives a reload."""
+
+    def __init__(self, desk: Desk, most: int) -> None:
+        self.desk = desk
+        self.most = most
+        self._open: set[OpenStream] = set()
+        self._opening = 0
+        self._openings: dict[str, Openings] = {}
+        self._empty: asyncio.Event | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @contextlib.contextmanager
+    def room(self) -> Iterator[None]:
+        """Keep a place for a stream while it is being opened. Raises Refusal `queue_full`."""
+        if len(self._open) + self._opening >= self.most:
+            raise Refusal("queue_full", f"The gateway has listen.max_streams ({self.most}) open already.")
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
+
+    def openings_of(self, config: ExchangeConfig) -> Openings:
+        """Return what counts the openings at an exchange: those of one address are counted together."""
+        openings = self._openings.setdefault(str(config.base_url), Openings())
+        quota = config.limits.stream_opens
+        openings.most, openings.window_s = (0.0, 0.0) if quota is None else (quota.n, quota.window_s)
+        return openings
+
+    def begin(self, stream: OpenStream) -> None:
+        """Add a stream."""
+        self._open.add(stream)
+
+    def ended(self, stream: OpenStream) -> None:
+        """Remove a stream, and keep the counts of what it carried."""
+        if stream not in self._open:
+            return
+        self._open.remove(stream)
+        exchange, bot = stream.pipeline.backend.config.name, stream.bot.name
+        for direction, traffic in zip(("to_bot", "to_exchange"), stream.traffic(), strict=True):
+            self.desk.tally.carried(exchange, bot, direction, traffic)
+        if self._empty is not None and not self._open:
+            self._empty.set()
+
+    def statuses(self) -> tuple[StreamStatus, ...]:
+        """Return the state of each open stream, the oldest first."""
+        return tuple(sorted((stream.status() for stream in self._open), key=lambda one: one.since))
+
+    def traffic(self) -> dict[tuple[str, str, str], Traffic]:
+        """Return what was carried since the start, by exchange, bot and direction."""
+        found = {
+            labels: Traffic(count, self.desk.tally.bytes[labels])
+            for labels, count in self.desk.tally.messages.items()
+        }
+        for stream in self._open:
+            exchange, bot = stream.pipeline.backend.config.name, stream.bot.name
+            for direction, traffic in zip(("to_bot", "to_exchange"), stream.traffic(), strict=True):
+                total = found.setdefault((exchange, bot, direction), Traffic())
+                total.messages += traffic.messages
+                total.bytes += traffic.bytes
+        return found
+
+    async def drain(self, within_s: float) -> None:
+        """Close all streams, as the gateway shuts down; return once they are over, or the time is."""
+        if not self._open:
+            return
+        self._empty = asyncio.Event()
+        for stream in tuple(self._open):
+            stream.close(_GOING_AWAY, _DRAINED)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._empty.wait()
+        for stream in tuple(self._open):
+            stream.abandon()
+
+    def adopt(self, router: Router) -> None:
+        """Let the streams go by another configuration; close those whose exchange, bot or key is gone."""
+        self.most = router.generation.config.listen.max_streams
+        for stream in tuple(self._open):
+            exchange, alias = stream.pipeline.backend.config.name, stream.live_key.key.alias
+            pipeline = router.pipelines.get(exchange)
+            bot = None if pipeline is None else pipeline.backend.rules.bot_named(stream.bot.name)
+            if pipeline is None:
+                gone = f"the exchange {exchange} is gone"
+            elif bot is None:
+                gone = f"the bot {stream.bot.name} is gone"
+            elif alias not in bot.keys:
+                gone = f"the key {alias} is gone"
+            elif stream.rules.needs not in bot.may:
+                gone = f"the bot {bot.name} may no longer open it"
+            else:
+                stream.adopt(pipeline, bot)
+                continue
+            stream.close(_RESTART, f"bot_forbidden: {gone} since the configuration was reloaded")
