@@ -371,11 +371,17 @@ LOGINS: dict[str, Login] = {
 # What no row holds, and why: signed messages of the files, by venue and kind of key, or by their route.
 UNHELD: Mapping[str, str] = {
     **dict.fromkeys(
-        ("bitmart:hmac", "bitmex:hmac", "exmo:hmac"),
+        (
+            *("ascendex:hmac", "bitflyer:hmac", "bitmart:hmac", "bitmex:hmac", "btcmarkets:hmac"),
+            *("delta:hmac", "exmo:hmac"),
+        ),
         "ccxt.pro has no such exchange: test_streams_by_documents.py has its login",
     ),
     "service:hmac": "its stream is the sandbox's own, which is asked in test_service_stream.py",
     "bybit:rsa": "ccxt.pro signs streams of bybit with HMAC alone, whatever the key",
-    "ndax:hmac": "ccxt.pro logs in on no stream of ndax: test_streams_by_documents.py has its login",
+    **dict.fromkeys(
+        ("coincheck:hmac", "ndax:hmac"),
+        "ccxt.pro has no private stream of it: test_streams_by_documents.py has its login",
+    ),
     "coinbase:ed25519": "ccxt.pro signs streams of coinbase with ES256 and HMAC keys alone",
 }

@@ -53,6 +53,31 @@ def mac(text: str, digest: str = "sha256", secret: bytes = SECRET) -> bytes:
     return hmac.digest(secret, text.encode(), digest)
 
 
+@pytest.mark.parametrize(("version", "signed"), [("v1", "stream"), ("v2", "v2/stream")])
+def test_ascendex(version: str, signed: str) -> None:
+    assert sent("ascendex", f"ascendex.com/4/api/pro/{version}/stream", '{"op":"auth","id":"a","t":1}') == {
+        "op": "auth",
+        "id": "a",
+        "t": NOW_MS,
+        "key": "the-key",
+        "sig": b64encode(mac(f"{NOW_MS}+{signed}")).decode(),
+    }
+
+
+def test_bitflyer() -> None:
+    message = '{"id":1,"method":"auth","params":{"timestamp":0,"nonce":"0123456789abcdef"}}'
+    assert sent("bitflyer", "ws.lightstream.bitflyer.com/json-rpc", message) == {
+        "id": 1,
+        "method": "auth",
+        "params": {
+            "timestamp": NOW_MS,
+            "nonce": "0123456789abcdef",
+            "api_key": "the-key",
+            "signature": mac(f"{NOW_MS}0123456789abcdef").hex(),
+        },
+    }
+
+
 def test_bitmart() -> None:
     signature = mac(f"{NOW_MS}#me@example.com#bitmart.WebSocket").hex()
     login = '{"op":"login","args":["","",""]}'
@@ -75,6 +100,28 @@ def test_bitmex() -> None:
     }
 
 
+def test_btc_markets() -> None:
+    secret = b64encode(b"some bytes of a key")
+    message = '{"messageType":"subscribe","channels":["fundChange"],"signature":"?"}'
+    signed = mac(f"/users/self/subscribe\n{NOW_MS}", "sha512", b64decode(secret))
+    assert sent("btcmarkets", "socket.btcmarkets.net/v2", message, NOW, secret) == {
+        "messageType": "subscribe",
+        "channels": ["fundChange"],
+        "key": "the-key",
+        "timestamp": str(NOW_MS),
+        "signature": b64encode(signed).decode(),
+    }
+
+
+def test_coincheck() -> None:
+    assert sent("coincheck", "stream.coincheck.com/", '{"type":"login"}') == {
+        "type": "login",
+        "access_key": "the-key",
+        "access_nonce": "1790000000456",
+        "access_signature": mac("1790000000456wss://stream.coincheck.com/private").hex(),
+    }
+
+
 def test_crypto_com() -> None:
     message = '{"id":11,"method":"public/auth","api_key":"x","sig":"y","nonce":5}'
     assert sent("cryptocom", "stream.crypto.com/exchange/v1/user", message) == {
@@ -83,6 +130,17 @@ def test_crypto_com() -> None:
         "api_key": "the-key",
         "nonce": NOW_MS,
         "sig": mac(f"public/auth11the-key{NOW_MS}").hex(),
+    }
+
+
+def test_delta() -> None:
+    assert sent("delta", "socket.delta.exchange/", '{"type":"key-auth","payload":{"timestamp":1}}') == {
+        "type": "key-auth",
+        "payload": {
+            "timestamp": NOW_S,
+            "api-key": "the-key",
+            "signature": mac(f"GET{NOW_S}/live").hex(),
+        },
     }
 
 
