@@ -134,7 +134,7 @@ def _exports(sandbox: "Sandbox", settings: SandboxSettings) -> str:
     """Return the lines that configure a gateway for this sandbox; a fourth one only for changed options."""
     key, first = "SEALGATE_KEYS__MAIN__", SandboxSettings()
     lines = [
-        f"SEALGATE_BASE_URL={sandbox.base_url}",
+        f"SEALGATE_BASE_URL={sandbox.base_url} SEALGATE_UPSTREAM__STREAMS={sandbox.streams_url}",
         f"{key}API_KEY={sandbox.api_key}",
         f"{key}SECRET=env:EXCHANGE_SECRET EXCHANGE_SECRET={sandbox.api_secret}",
     ]

@@ -134,6 +134,11 @@ class Sandbox:
     user_address: str
     exchange: Exchange = field(repr=False)
 
+    @property
+    def streams_url(self) -> str:
+        """Return `base_url` as a WebSocket is opened there."""
+        return f"ws{self.base_url.removeprefix('http')}"
+
 
 @asynccontextmanager
 async def running_sandbox(

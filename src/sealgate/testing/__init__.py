@@ -58,6 +58,11 @@ class Sandbox:
         """Let time pass at once, for the exchange and the gateway: whatever is due by then happens now."""
         self._world.advance(seconds)
 
+    def end_streams(self, code: int | None = None) -> int:
+        """End all streams at the exchange; return how many. Without a code they vanish."""
+        query = "" if code is None else f"code={code}"
+        return int(self._world.control("streams", "DELETE", query=query)["ended"])
+
     def reset(self) -> None:
         """Put accounts, market, limit, clock and faults back to how they were at the start."""
         self._world.control("reset", "POST")
@@ -72,6 +77,11 @@ class Gateway:
 
     url: str
     admin_url: str
+
+    @property
+    def stream_url(self) -> str:
+        """Return the address of the exchange's stream through the gateway."""
+        return f"ws{self.url.removeprefix('http')}/stream.example.com/v1/stream"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -200,6 +200,7 @@ class World:
             raise SetupError(f"sealgate_settings returns {settings!r}; return a dict of settings")
         defaults = {
             "base_url": self.sandbox.base_url,
+            "upstream": {"streams": self.sandbox.streams_url},
             "listen": {"tcp": "127.0.0.1:0", "drain": 0},
             "admin": {"tcp": "127.0.0.1:0", "unix": "off"},
             "keys": {"main": {"api_key": self.sandbox.api_key, "secret": f"env:{_SECRET}"}},
