@@ -57,6 +57,6 @@ class StreamSigner:
 
     async def handshake(self, signing: MessageSigning, give_up_at: float) -> SignedHandshake:
         """Return what a signed upgrade has of the gateway's. Raises Refusal `clock_unsynced`."""
-        moment = await self.moment(signing, hash(signing), "", give_up_at)
+        moment = await self.moment(signing, hash(signing.signs), "", give_up_at)
         make = partial(self._sealer.handshake, signing, moment)
         return await run_aside(make) if self.live_key.key.sealer.signer.is_slow else make()
