@@ -101,9 +101,9 @@ def dial_at_once(exchange: Exchange, port: int) -> list[str]:
     return dialed
 
 
-def dial_gateway(exchange: Exchange, port: int, token: str, proof: str) -> None:
+def dial_gateway(exchange: Exchange, login: Login, port: int, token: str) -> None:
     """Do what the docs ask of a bot: put the gateway before each host, and say which bot it is."""
-    user = f"bot:{token}@" if proof == "address" else ""
+    user = f"grid:{token}@" if login.proof == "address" else ""
 
     def moved(urls: Any) -> Any:
         if isinstance(urls, dict):
@@ -114,7 +114,8 @@ def dial_gateway(exchange: Exchange, port: int, token: str, proof: str) -> None:
         return re.sub(r"^https://[^/?]+", f"http://127.0.0.1:{port}", urls)
 
     exchange.urls = moved(exchange.urls)
-    if proof == "header":
+    exchange.options = exchange.deep_extend(exchange.options, login.before_gateway)
+    if login.proof == "header":
         headers = {"X-Gateway-Token": token}
         exchange.headers = {**exchange.headers, **headers}
         exchange.options = exchange.deep_extend(exchange.options, {"ws": {"options": {"headers": headers}}})

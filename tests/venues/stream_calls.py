@@ -39,6 +39,7 @@ class Login:
     )
     api_key: str = ""  # how keys begin
     options: Mapping[str, Any] = field(default_factory=dict)  # ccxt's
+    before_gateway: Mapping[str, Any] = field(default_factory=dict)  # ccxt's, for the sake of the gateway
 
     def moved(self, exchange: str) -> "Login":
         """Return the same for another class of ccxt.pro that inherits it."""
@@ -93,10 +94,6 @@ def balance(exchange: Exchange) -> Any:
     return exchange.watch_balance()
 
 
-def my_trades(exchange: Exchange) -> Any:
-    return exchange.watch_my_trades()
-
-
 def place(symbol: str) -> Callable[[Exchange], Any]:
     return lambda exchange: exchange.create_order_ws(symbol, "limit", "buy", 3, 65000.5)
 
@@ -135,8 +132,13 @@ _HITBTC = Login(
 )
 _BINANCE = Login("binance", balance, clock=("/messages/0/params/timestamp",))
 _BINANCE_ORDER = replace(_BINANCE, call=place(SPOT))
+_LISTEN_KEY = {"listenKey": "pqia91ma19a5s61cv6a81va65"}
 _BINANCE_KEY = Login(
-    "binanceusdm", my_trades, rest={"/fapi/v1/listenKey": {"listenKey": "pqia91ma19a5s61cv6a81va65"}}, sends=0
+    "binanceusdm",
+    orders,
+    rest={"/fapi/v1/listenKey": _LISTEN_KEY},
+    sends=0,
+    options={"watchPositions": {"fetchPositionsSnapshot": False}},
 )
 _GATE = Login("gate", orders, clock=("/messages/0/time",), unit="s")
 _GATE_REQUEST = replace(
@@ -189,7 +191,7 @@ _ORDERLY = Login(
     kind="ed25519",
     secret="seed58",
 )
-_WEEX = Login("weex", orders, clock=("/headers/access-timestamp",))
+_WEEX = Login("weex", orders, clock=("/headers/access-timestamp",), proof="address")
 
 LOGINS: dict[str, Login] = {
     "apex": Login(
@@ -212,7 +214,7 @@ LOGINS: dict[str, Login] = {
     "binancecoinm listen key": replace(
         _BINANCE_KEY,
         exchange="binancecoinm",
-        rest={"/dapi/v1/listenKey": {"listenKey": "pqia91ma19a5s61cv6a81va65"}},
+        rest={"/dapi/v1/listenKey": _LISTEN_KEY},
     ),
     "binanceusdm order": replace(_BINANCE_ORDER, exchange="binanceusdm", call=place(LINEAR)),
     "binanceusdm listen key": _BINANCE_KEY,
@@ -224,7 +226,7 @@ LOGINS: dict[str, Login] = {
         orders,
         clock=("/headers/authorization/claims/timestamp",),
         uuid="/headers/authorization/claims/nonce",
-        proof="listen",
+        before_gateway={"ws": {"token": "the gateway makes it"}},
     ),
     "bitopro": Login(
         "bitopro",
@@ -232,6 +234,7 @@ LOGINS: dict[str, Login] = {
         clock=("/headers/x-bitopro-payload/nonce",),
         sends=0,
         leaves_out=("x-bitopro-api",),
+        proof="address",
     ),
     "bitvavo": Login(
         "bitvavo",
@@ -255,7 +258,7 @@ LOGINS: dict[str, Login] = {
     "bybiteu trade": _BYBIT_TRADE.moved("bybiteu"),
     "bybitid": _BYBIT.moved("bybitid"),
     "bybitid trade": _BYBIT_TRADE.moved("bybitid"),
-    "bydfi": Login("bydfi", orders, clock=("/messages/0/params/timestamp",)),
+    "bydfi": Login("bydfi", orders, clock=("/messages/0/params/timestamp",), proof="listen"),
     "cex": Login(
         "cex",
         balance,
@@ -302,7 +305,7 @@ LOGINS: dict[str, Login] = {
     "gate request": _GATE_REQUEST,
     "gateeu": _GATE.moved("gateeu"),
     "gateeu request": _GATE_REQUEST.moved("gateeu"),
-    "gemini": Login("gemini", orders, clock=("/headers/x-gemini-payload/nonce",), sends=0),
+    "gemini": Login("gemini", orders, clock=("/headers/x-gemini-payload/nonce",), sends=0, proof="address"),
     "hitbtc": _HITBTC,
     "hollaex": Login("hollaex", orders, clock=("/query/api-expires",), unit="s", ahead_s=10),
     "htx": _HTX,
@@ -330,7 +333,7 @@ LOGINS: dict[str, Login] = {
     "mexc": Login(
         "mexc",
         orders,
-        rest={"/api/v3/userDataStream": {"listenKey": "pqia91ma19a5s61cv6a81va65"}},
+        rest={"/api/v3/userDataStream": _LISTEN_KEY},
     ),
     "mexc-contract": Login("mexc", orders_of(LINEAR), clock=("/messages/0/param/reqTime",)),
     "modetrade": replace(_ORDERLY, exchange="modetrade", secret="orderly", api_key="ed25519:"),
@@ -360,7 +363,7 @@ LOGINS: dict[str, Login] = {
         orders,
         uuid="/headers/authorization/claims/nonce",
         own=("/messages/0/0/ticket",),
-        proof="listen",
+        before_gateway={"ws": {"token": "the gateway makes it"}},
     ),
     "weex": _WEEX,
     "weex-contract": replace(_WEEX, call=orders_of(LINEAR)),
@@ -368,7 +371,7 @@ LOGINS: dict[str, Login] = {
     "woofipro": _ORDERLY,
 }
 
-# What no row holds, and why: signed messages of the files, by venue and kind of key, or by their route.
+# What no row holds, and why: a venue and a kind of key, or a venue and what its file calls the message.
 UNHELD: Mapping[str, str] = {
     **dict.fromkeys(
         (

@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,8 +33,8 @@ class Arrived:
     """One stream as it reached the exchange. `raw` is all of it as it came, `host` what the bot dialed."""
 
     path: str
-    query: dict[str, str]
-    headers: dict[str, str]
+    query: dict[str, Any]
+    headers: dict[str, Any]
     messages: list[str] = field(default_factory=list)
     raw: list[str] = field(default_factory=list)
     host: str = ""
@@ -48,7 +48,7 @@ class Arrived:
 
     def tokens(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield of each JWT the algorithm, what is signed, and the signature."""
-        for found in _JWT.finditer(" ".join([*self.headers.values(), *self.messages])):
+        for found in _JWT.finditer(" ".join(map(str, (*self.headers.values(), *self.messages)))):
             yield opened(found[0])["header"]["alg"], found[1].encode(), from_base64(found[4])
 
 
@@ -91,8 +91,8 @@ class ScriptedExchange:
             self.asked.append(head + await request.text())
             answer = self.login.rest.get(request.path)
             return web.json_response(answer, status=404 if answer is None else 200)
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        stream = Arrived(request.path, dict(request.query), headers, raw=[head])
+        headers = _named((name.lower(), text) for name, text in request.headers.items())
+        stream = Arrived(request.rel_url.raw_path, _named(request.query.items()), headers, raw=[head])
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         async with self._news:
@@ -109,6 +109,14 @@ class ScriptedExchange:
                 for reply in self.login.replies[len(stream.messages) - 1 : len(stream.messages)]:
                     await socket.send_str(filled(reply, message.data))
         return socket
+
+
+def _named(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return what has each name: a text, or a list of several."""
+    found: dict[str, list[str]] = {}
+    for name, text in pairs:
+        found.setdefault(name, []).append(text)
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in found.items()}
 
 
 def filled(reply: str, message: str) -> str:
@@ -130,6 +138,36 @@ async def scripted_exchange(login: Login) -> AsyncIterator[ScriptedExchange]:
         yield exchange
     finally:
         await runner.cleanup()
+
+
+@dataclass
+class Tap:
+    """A way to a server on this machine: `got` is all that came from there."""
+
+    port: int
+    got: bytearray = field(default_factory=bytearray)
+
+
+@asynccontextmanager
+async def tapped(port: int) -> AsyncIterator[Tap]:
+    """Stand between a bot and a port."""
+    tap = Tap(0)
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                kept += data
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_there, to_there = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(pass_on(reader, to_there, bytearray()), pass_on(from_there, writer, tap.got))
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        tap.port = server.sockets[0].getsockname()[1]
+        yield tap
 
 
 _JWT = re.compile(r"((ey[\w-]+)\.([\w-]+))\.([\w-]+)")
