@@ -8,6 +8,12 @@ from typing import Final, cast
 
 BODY_BYTES: Final = 64 * 1024  # of a body that may wait to be read before its connection is held
 # POLLHUP means the same where it is all there is. XNU's poll ignores an empty mask, so it is asked for.
+_KEEP_ALIVE: Final = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 30),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 10),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
+)
 _CLOSED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
@@ -49,6 +55,15 @@ class Flow(asyncio.Protocol):
         if self.source is not None:
             self.source.let_go(self)
             self.source = None
+
+    def keep_alive(self) -> None:
+        """Let the system find out within a minute that the other end has vanished without a word."""
+        sock = None if self.transport is None else self.transport.get_extra_info("socket")
+        if sock is not None and sock.family != socket.AF_UNIX:
+            for level, name, value in _KEEP_ALIVE:
+                if hasattr(socket, name):
+                    with contextlib.suppress(OSError):
+                        sock.setsockopt(level, getattr(socket, name), value)
 
     def has_left(self, *, or_sent: bool = False) -> bool:
         """Ask the system whether the other end has closed, behind bytes that were not read yet.

@@ -7,7 +7,7 @@ bot gets. Here is only seen where frames end, how many messages came, and, if so
 from typing import Final
 
 HELD_BYTES: Final = 64 * 1024  # of a frame that has not arrived whole; a larger one is passed on in parts
-MOST_READ_BYTES: Final = 1024 * 1024  # of a message that is read
+MOST_READ_BYTES: Final = 64 * 1024  # of a message that is read
 _TEXT: Final = 1
 _CLOSE: Final = 8
 _FIRST_CONTROL: Final = 8

@@ -375,6 +375,11 @@ class ServerConnection(Flow):
             raise ConnectionResetError("the client is gone")
         self.transport.write(data)
 
+    @property
+    def has_surplus(self) -> bool:
+        """Whether more came behind the request that is being served."""
+        return bool(self._parsed or self._unparsed)
+
     def take_over(self, receive: Callable[[bytes], None]) -> None:
         """From now on, hand all bytes to `receive`: they are of another protocol, until the connection ends.
 

@@ -42,6 +42,8 @@ def check_offer(head: RequestHead) -> bytes:
         fields.setdefault(name.lower(), []).append(value.strip())
     if head.method != "GET" or head.version < (1, 1):
         raise Refusal("upgrade_refused", "An upgrade to a WebSocket is a GET of HTTP/1.1.")
+    if fields.get(b"content-length", [b"0"]) != [b"0"] or b"transfer-encoding" in fields:
+        raise Refusal("bad_request", "The upgrade to a WebSocket must not have a body.")
     connection = b",".join(fields.get(b"connection", [])).lower().replace(b" ", b"")
     if b"upgrade" not in connection.split(b","):
         raise Refusal("bad_request", "The upgrade to a WebSocket lacks the header Connection: Upgrade.")

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
@@ -40,8 +40,12 @@ from sealgate.venues.document import pick
 from sealgate.venues.stream_sealer import Moment
 from sealgate.venues.streams import MessageRule, MessageSigning, ReplyRule, id_of
 
+if TYPE_CHECKING:
+    from sealgate.request.admission import Peer
+
 MOST_QUEUED_BYTES: Final = 64 * 1024  # of a bot's messages before its connection is held
 _CLOSING_S: Final = 5.0  # from the first close frame until both connections are cut
+_MOST_LOGIN_READS: Final = 1000  # messages behind a login that may be its reply
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
 _RESTART: Final = 1012
@@ -98,6 +102,7 @@ class OpenStream:
         self._login: ReplyRule | None = None  # of the login that was sent
         self._login_id: str | None = None
         self._login_until = 0.0
+        self._login_reads = 0  # messages that are still looked at for its reply
         self._is_closed_by_us = False
         self._has_bot_closed = False  # it sent its close frame, or is gone
         self._has_exchange_closed = False  # its connection is lost
@@ -118,6 +123,12 @@ class OpenStream:
         return self._signer.live_key
 
     @property
+    def own_address(self) -> tuple[str, str] | None:
+        """The bot's own address at which it was opened, None for one of all bots."""
+        peer: Peer = self._bot_end.peer
+        return peer.own
+
+    @property
     def task(self) -> "asyncio.Task[None] | None":
         """The task in which the bot's messages are sent."""
         return self._bot_end.task
@@ -128,6 +139,7 @@ class OpenStream:
         """Pass messages on until the stream is over, or the bot is gone."""
         self._bot_end.on_hang_up = self._bot_lost
         self._bot_end.source, self._exchange_end.source = self._exchange_end, self._bot_end
+        self._exchange_end.keep_alive()
         self._exchange_end.take_over(self._from_exchange, self._exchange_lost)
         self._bot_end.take_over(self._from_bot)
         try:
@@ -138,14 +150,13 @@ class OpenStream:
                     if self._queued_bytes <= MOST_QUEUED_BYTES:
                         self._bot_end.let_go(self)
                     await self._pass(event)
-                    await self._exchange_end.drain()
+                    with contextlib.suppress(ConnectionResetError):  # `_exchange_lost` says what follows
+                        await self._exchange_end.drain()
                 if self._frames.fault is not None:
                     self.close(*self._frames.fault)
                 if not (self._queue or self._is_over):
                     self._arrival = asyncio.get_running_loop().create_future()
                     await self._arrival
-        except ConnectionResetError:  # the exchange's connection was lost: what follows is said there
-            pass
         finally:
             self._bot_end.on_hang_up = None
             if not self._is_over:
@@ -171,9 +182,7 @@ class OpenStream:
     def _from_exchange(self, data: bytes) -> None:
         """Pass on what the exchange sends, and read what somebody waits for."""
         passed = self._follower.feed(data)
-        if self._is_closed_by_us:
-            return
-        if passed and self._bot_end.transport is not None:
+        if passed and not self._is_closed_by_us and self._bot_end.transport is not None:
             self._bot_end.transport.write(passed)
         if self._follower.reads:
             for text in self._follower.take_texts():
@@ -318,7 +327,9 @@ class OpenStream:
         try:
             if rule is None or rule.signing is not None:
                 await check(self, ticket, text, context)
-            if rule is not None:
+            if rule is None:
+                self._check_token(text.encode())
+            else:
                 text = await self.sign(text, rule, await self.stamp(rule.signing, text, context))
         finally:
             self.waiting = None
@@ -327,6 +338,7 @@ class OpenStream:
             self._login = rule.reply
             self._login_id = id_of(judged.document, rule.reply.id) if rule.reply else None
             self._login_until = self.desk.system.now() + self.pipeline.total_timeout_s
+            self._login_reads = _MOST_LOGIN_READS
             self._read_if_asked()
         self.send_text(text)
 
@@ -378,8 +390,10 @@ class OpenStream:
         """Look into a message of the exchange: a challenge, the reply to a login, or to an order."""
         ids = [order.id for order in self.pending]
         may_settle = None in ids or any(one is not None and one in text for one in ids)
-        if self._login is not None and self.desk.system.now() > self._login_until:
-            self._login = None  # nobody can tell
+        if self._login is not None:
+            self._login_reads -= 1
+            if self._login_reads < 0 or self.desk.system.now() > self._login_until:
+                self._login_answered("unknown", has_refused=True)
         if not (may_settle or self._login or self.rules.challenge):
             return
         with contextlib.suppress(ValueError, RecursionError):
@@ -396,7 +410,7 @@ class OpenStream:
         if not meaning and has_refused:  # something else
             return
         self._login, self.is_logged_in = None, meaning == "done"
-        result = "ok" if meaning == "done" else "failed"
+        result = {"done": "ok", "unknown": "unknown"}.get(meaning, "failed")
         exchange, alias = self.pipeline.backend.config.name, self.live_key.key.alias
         self.desk.tally.logins[exchange, alias, result] += 1
         told = {"exchange": exchange, "bot": self.bot.name, "key": alias, "stream": self.rules.label}

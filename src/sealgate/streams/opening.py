@@ -71,6 +71,8 @@ class StreamOpener:
             request.head.method, target, request.head.version, without_offer(request.head.fields)
         )
         bot, fields = pipeline.identify_with_fields(head, request, context)
+        if request.connection.has_surplus:
+            raise Refusal("bad_request", "Bytes came behind the upgrade before it was answered.")
         key, protocols = check_offer(request.head), offered_protocols(request.head)
         if not bot.keys:
             raise unknown_exchange(bot)

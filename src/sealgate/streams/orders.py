@@ -245,12 +245,12 @@ async def _try(  # noqa: PLR0913, PLR0917 - an order, and all that is known of i
     # 1. Its turn. No order goes along with another, so that this is a permit.
     turn = await pipeline.take_turn(ticket, text.encode(), stream.live_key.other_line, context)
     permit = cast("Permit", turn)
+    permit.has_waited = True
     is_sent = False
     try:
         # 2. The stamp, the record, the signature.
         moment = await stream.stamp(rule.signing, text, context)
         if stream.desk.books.must_record(ticket):
-            permit.has_waited = True
             moment = await _record(stream, rule, ticket, text, moment, context)
         signed = await stream.sign(text, rule, moment)
         # 3. May it still go?

@@ -112,6 +112,8 @@ class Streams:
                 gone = f"the bot {stream.bot.name} is gone"
             elif alias not in bot.keys:
                 gone = f"the key {alias} is gone"
+            elif stream.own_address is not None and stream.own_address not in pipeline.backend.rules.own:
+                gone = f"the address of the bot {bot.name} is gone"
             elif stream.rules.needs not in bot.may:
                 gone = f"the bot {bot.name} may no longer open it"
             else:
