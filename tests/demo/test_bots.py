@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -9,8 +10,22 @@ from aiohttp import web
 from pytest_aiohttp import AiohttpRawServer
 
 from rig import oracle
-from sealgate.demo.bots import Client, Over, Setback, signed_by, with_token
+from sealgate.config.venues import default_venue
+from sealgate.demo.bots import (
+    MATCHING,
+    RESTING,
+    STREAM,
+    THROUGH_GATEWAY,
+    Client,
+    Over,
+    Setback,
+    signed_by,
+    with_token,
+)
 from sealgate.machine.system import System
+from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
+from sealgate.venues.streams import find_stream
 
 SECRET = b"correct-horse-battery-staple"
 ORDER = {"symbol": "BTC"}
@@ -130,3 +145,42 @@ async def test_the_end_cuts_a_wait_short(bench: Bench) -> None:
     bench.over.set()
     with pytest.raises(Over):
         await asking
+
+
+@contextlib.asynccontextmanager
+async def alone(secret: str = "") -> AsyncIterator[tuple[Sandbox, Client]]:
+    """Run an exchange, and a bot that signs by itself."""
+    system = System()
+    async with (
+        running_sandbox(SandboxSettings(limit_kind="none")) as sandbox,
+        aiohttp.ClientSession(sandbox.base_url) as session,
+    ):
+        signed = signed_by(sandbox.api_key, secret or sandbox.api_secret, system)
+        yield sandbox, Client(session, signed, system, asyncio.Event())
+
+
+async def test_a_bot_learns_of_a_fill_on_the_stream() -> None:
+    async with alone() as (sandbox, client), client.follow() as updates:
+        resting = await client.ask("POST", "/order", RESTING)
+        filled = await client.ask("POST", "/order", MATCHING)
+        await updates.wait_for_fill(filled["order_id"])
+        sandbox.exchange.streams.end_all()
+        with pytest.raises(Setback, match="stream has ended"):
+            await updates.wait_for_fill(resting["order_id"])
+
+
+async def test_a_login_that_is_refused_is_a_setback() -> None:
+    async with alone(secret="another") as (_, client):
+        with pytest.raises(Setback, match="login was refused"):
+            async with client.follow():
+                pytest.fail("it follows")
+
+
+async def test_a_stream_that_is_not_opened_is_a_setback(bench: Bench) -> None:
+    with pytest.raises(Setback):
+        async with bench.client.follow():
+            pytest.fail("it follows")
+
+
+def test_through_sealgate_the_stream_is_where_the_venues_file_has_it() -> None:
+    assert find_stream(default_venue().streams, THROUGH_GATEWAY.removeprefix("/"), STREAM) is not None

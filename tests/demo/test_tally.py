@@ -75,6 +75,7 @@ def test_a_count_of_signed_requests_by_window() -> None:
     for wall_ms, verdict in ((9_999, "ok"), (10_000, "ok"), (12_000, "rate_limited"), (19_999, "ok")):
         received(journal, wall_ms, verdict)
     received(journal, 20_000, "ok", "/v1/trade/time")
+    received(journal, 20_000, "ok", "/v1/stream/login")
     count.add(journal.newer(count.last))
     assert (dict(count.by_window), count.accepted, count.limited) == ({0: 1, 1: 2}, 3, 1)
     received(journal, 20_001, "invalid")

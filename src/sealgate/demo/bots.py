@@ -1,7 +1,7 @@
 """Four example bots. They share one API key and its rate limit, and know nothing of each other.
 
-Each is a loop over `client`, which has `ask` and `rest`: plain HTTP, with the exchange's own paths and
-bodies.
+Each is a loop over `client`, which has `ask`, `rest` and `follow`: plain HTTP and a WebSocket, with the
+exchange's own paths and bodies.
 """
 
 import asyncio
@@ -19,6 +19,14 @@ from sealgate.demo.tally import Tally
 from sealgate.machine.system import System
 
 PREFIX = "/v1/trade"
+STREAM = "/v1/stream"
+THROUGH_GATEWAY = "/stream.example.com"  # the host of the stream, by the venue's file
+_SIGNED = {
+    "X-SERVICE-APIKEY": "api_key",
+    "X-SERVICE-TIMESTAMP": "timestamp",
+    "X-SERVICE-SIGNATURE": "signature",
+}
+_FILL_S = 10.0
 _FINISH_S = 5.0
 _AFTER_SETBACK_S = 0.5
 
@@ -56,13 +64,46 @@ class Setback(Exception):  # noqa: N818 - an answer that a bot did not hope for
     """The exchange refused a request, or did not answer it."""
 
 
+class Updates:
+    """What the exchange tells a bot of its orders."""
+
+    def __init__(self, stream: aiohttp.ClientWebSocketResponse) -> None:
+        self._stream = stream
+
+    async def ask(self, message: dict[str, Any]) -> None:
+        """Send a message that the exchange must accept. Raises Setback."""
+        await self._stream.send_json(message)
+        if not (await self._receive()).get("success"):
+            raise Setback(f"{message['op']} was refused")
+
+    async def wait_for_fill(self, order_id: int) -> None:
+        """Wait until an order is filled. Raises Setback where nothing tells that."""
+        while True:
+            order = (await self._receive())["data"]
+            if (order["order_id"], order["status"]) == (order_id, "filled"):
+                return
+
+    async def _receive(self) -> dict[str, Any]:
+        try:
+            message: dict[str, Any] = await self._stream.receive_json(timeout=_FILL_S)
+        except (TypeError, TimeoutError) as error:  # the former where the stream has ended
+            raise Setback("the stream has ended, or is silent") from error
+        return message
+
+
 class Client:
     """A bot's way to the exchange. `over` ends it: what is in flight is finished, nothing new is sent."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, headers: Headers, system: System, over: asyncio.Event
+        self,
+        session: aiohttp.ClientSession,
+        headers: Headers,
+        system: System,
+        over: asyncio.Event,
+        stream_path: str = STREAM,
     ) -> None:
         self.tally = Tally(system.now)
+        self._stream_path = stream_path
         self._session = session
         self._headers = headers
         self._system = system
@@ -77,6 +118,22 @@ class Client:
         except TimeoutError:
             return
         raise Over
+
+    @asynccontextmanager
+    async def follow(self) -> AsyncIterator[Updates]:
+        """Follow the account's orders. Raises Setback."""
+        headers = self._headers("GET", STREAM, b"")
+        # Through Sealgate a login is empty: key, time and signature are put in there.
+        login = {arg: headers[name] for name, arg in _SIGNED.items() if name in headers}
+        try:
+            stream = await self._session.ws_connect(self._stream_path, headers=headers)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Setback(type(error).__name__) from error
+        async with stream:
+            updates = Updates(stream)
+            await updates.ask({"op": "login", "args": login})
+            await updates.ask({"op": "subscribe", "channel": "orders"})
+            yield updates
 
     async def ask(self, method: str, path: str, order: dict[str, str] | None = None) -> Any:
         """Send a request until the reply is not a 429, and return what it says. Raises Setback and Over."""
@@ -119,10 +176,12 @@ async def quick(client: Client) -> None:
 
 
 async def slow(client: Client) -> None:
-    """Buy a little every second."""
-    while True:
-        await client.ask("POST", "/order", MATCHING)
-        await client.rest(1.0)
+    """Buy a little every second, and learn of each fill on the stream."""
+    async with client.follow() as updates:
+        while True:
+            order = await client.ask("POST", "/order", MATCHING)
+            await updates.wait_for_fill(order["order_id"])
+            await client.rest(1.0)
 
 
 async def flood(client: Client) -> None:
@@ -152,7 +211,7 @@ class Bot:
 
 BOTS = {
     "quick": Bot(quick, "5 reads/s, buys", weight=4),
-    "slow": Bot(slow, "1 order/s", weight=2),
+    "slow": Bot(slow, "follows fills", weight=2),
     "flood": Bot(flood, "8 reads at once", weight=1, at_once=8),
     "cancel": Bot(cancel, "cancels orders", weight=2),
 }
@@ -160,7 +219,7 @@ BOTS = {
 
 @asynccontextmanager
 async def playing(
-    base_url: str, headers_of: Callable[[str], Headers], system: System
+    base_url: str, headers_of: Callable[[str], Headers], system: System, stream_path: str = STREAM
 ) -> AsyncIterator[Mapping[str, Tally]]:
     """Run the four bots until the block ends, each with a client of its own; yield what they count.
 
@@ -173,7 +232,7 @@ async def playing(
             # The gateway passes the name on, so that the exchange's journal has it.
             session = aiohttp.ClientSession(base_url, headers={"User-Agent": name})
             await sessions.enter_async_context(session)
-            clients[name] = Client(session, headers_of(name), system, over)
+            clients[name] = Client(session, headers_of(name), system, over, stream_path)
         tasks = [
             asyncio.create_task(_play(bot, clients[name]))
             for name, bot in BOTS.items()

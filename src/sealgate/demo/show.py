@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 
 from sealgate.config.load import config_of
-from sealgate.demo.bots import BOTS, playing, signed_by, with_token
+from sealgate.demo.bots import BOTS, STREAM, THROUGH_GATEWAY, playing, signed_by, with_token
 from sealgate.demo.tally import Count, Summary, Tally, Team, figures, whole_windows
 from sealgate.demo.views import Picture, contrast, live, plain
 from sealgate.machine.loop import stop_event
@@ -54,10 +54,11 @@ async def show(
         _running_gateway(exchange, port, admin_port, tokens) as (gateway, admin_url),
     ):
         (bots_url,) = gateway.listeners.urls
+        stream_path = f"{THROUGH_GATEWAY}{STREAM}"
         _print_addresses(console, bots_url, admin_url, exchange.base_url, tokens[_GUEST])
         signed = signed_by(other.api_key, other.api_secret, system)
         async with (
-            playing(bots_url, lambda name: with_token(tokens[name]), system) as through,
+            playing(bots_url, lambda name: with_token(tokens[name]), system, stream_path) as through,
             playing(other.base_url, lambda _name: signed, system) as alone,
         ):
             scene = _Scene(system, gateway, (exchange, other), (through, alone))
@@ -94,6 +95,7 @@ async def _running_gateway(
     config = config_of(
         {
             "base_url": exchange.base_url,
+            "upstream": {"streams": exchange.streams_url},
             "listen": {"tcp": f"{_HOST}:{port}", "drain": 0},
             # The default place of the admin socket is the real gateway's.
             "admin": {"tcp": f"{_HOST}:{admin_port}", "unix": "off"},

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sealgate.sandbox.journal import Receipt
 
 _RECENT_WAITS = 1000
-_UNSIGNED = "/v1/trade/time"
+_NOT_OF_THE_KEY = ("/v1/trade/time", "/v1/stream")  # what its limit does not count
 
 
 class Tally:
@@ -60,7 +60,7 @@ class Tally:
 
 
 class Count:
-    """The signed requests that one exchange received, by its own journal.
+    """The requests that one exchange counted for the key, by its own journal.
 
     `by_window` are those accepted, by the number of their window of `window_s` seconds, counted from 1970.
     """
@@ -82,7 +82,7 @@ class Count:
             if receipt.verdict == "pending":
                 return
             self.last = receipt.n
-            if receipt.request.path != _UNSIGNED:
+            if not receipt.request.path.startswith(_NOT_OF_THE_KEY):
                 self.by_window[int(receipt.now.wall_ms // self._window_ms)] += receipt.executed
                 self.limited += receipt.verdict == "rate_limited"
 
