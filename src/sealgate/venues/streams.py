@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sealgate.venues.conditions import Condition, any_holds, any_holds_of_one, holds
+from sealgate.venues.conditions import ANYTHING, Condition, any_holds, any_holds_of_one, holds
 from sealgate.venues.document import pick, pick_each
 from sealgate.venues.json_texts import JsonText
 from sealgate.venues.key_kinds import Kind
@@ -181,8 +181,13 @@ class Stream:
         return None, Route(f"{self.label} {OTHER}", needs, Auth.SIGNED, Lane.ORDER)
 
     def _calls(self, document: object) -> Iterable[str]:
-        """Yield, as paths, the names of calls in a message: where the rules look, else all texts."""
-        pointers = {expected.pointer for rule in self.messages for expected in rule.when if expected.pointer}
+        """Return, as paths, the names of calls in a message: where the rules look for one, else all texts."""
+        pointers = {
+            expected.pointer
+            for rule in self.messages
+            for expected in rule.when
+            if expected.pointer and ANYTHING not in expected.values
+        }
         stands = [found for pointer in pointers for found in pick_each(document, pointer)]
         named = [found for found in stands if isinstance(found, str)]
         return [f"/{plain_letters(text).replace('.', '/')}" for text in named or _texts(document)]
