@@ -4,9 +4,11 @@ Nobody here wrote an expected value: it is what ccxt.pro sends with the real key
 arrived. For a new row, see stream_calls.py.
 """
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,6 +135,28 @@ async def test_by_the_venues_file_it_is_what_ccxt_sends_with_the_real_key(name: 
         assert without(login, arrived.tree) == await expected(exchange, arrived, came, real)
     assert is_signed_by(arrived, login, real, "real")
     assert not any(text in repr((arrived, arrived.tree)) for text in lines_of(dummy))
+
+
+def emptied(own: Any, other: Any) -> Any:
+    """Return a message without what it has of a key: what `other`, with another key, has not."""
+    if isinstance(own, dict):
+        return {name: emptied(one, other[name]) for name, one in own.items()}
+    if isinstance(own, list):
+        return [emptied(*both) for both in zip(own, other, strict=True)]
+    if isinstance(own, str) and own.startswith("{"):
+        return json.dumps(emptied(json.loads(own), json.loads(other)))
+    return own if own == other else ""
+
+
+@pytest.mark.parametrize("name", LOGINS)
+async def test_empty_texts_do_as_well_as_those_of_a_dummy_key(name: str) -> None:
+    login, (real, dummy) = LOGINS[name], keys_for(name)
+    async with scripted_exchange(login) as exchange:
+        came, other = [await sent_by_ccxt(exchange, key, {0: BOT_MS}) for key in (dummy, real)]
+    both = zip(map(json.loads, came.messages), map(json.loads, other.messages), strict=True)
+    bare = replace(came, messages=[json.dumps(emptied(*messages)) for messages in both])
+    of_bare, of_dummy = (signed_by_file(venue_for(name), login, real, one, NOW_MS) for one in (bare, came))
+    assert of_bare.tree == of_dummy.tree
 
 
 @asynccontextmanager
