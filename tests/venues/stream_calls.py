@@ -140,6 +140,32 @@ _BINANCE_KEY = Login(
     sends=0,
     options={"watchPositions": {"fetchPositionsSnapshot": False}},
 )
+_BINANCE_KINDS: Mapping[str, Mapping[str, Any]] = {
+    "": {},
+    ":ed25519": {"kind": "ed25519", "secret": "pem"},
+    ":rsa": {"kind": "rsa", "secret": "pem"},
+}
+
+
+def cancel(symbol: str) -> Callable[[Exchange], Any]:
+    return lambda exchange: exchange.cancel_order_ws("1234", symbol)
+
+
+def edit(symbol: str) -> Callable[[Exchange], Any]:
+    return lambda exchange: exchange.edit_order_ws("1234", symbol, "limit", "buy", 3, 65000.5)
+
+
+def fetch_balance(exchange: Exchange) -> Any:
+    return exchange.fetch_balance_ws()
+
+
+def place_in_the_us(exchange: Exchange) -> Any:
+    """Place an order at the host of the US, which ccxt does not know for orders over a stream."""
+    urls = exchange.urls["api"]["ws"]["ws-api"]
+    urls["spot"] = urls["spot"].replace("binance.com", "binance.us")
+    return place(SPOT)(exchange)
+
+
 _GATE = Login("gate", orders, clock=("/messages/0/time",), unit="s")
 _GATE_REQUEST = replace(
     _GATE,
@@ -204,19 +230,29 @@ LOGINS: dict[str, Login] = {
         "backpack", orders, clock=("/messages/0/signature/2",), kind="ed25519", secret="seed64"
     ),
     "bequant": _HITBTC.moved("bequant"),
-    "binance": _BINANCE,
-    "binance:ed25519": replace(_BINANCE, kind="ed25519", secret="pem"),
-    "binance:rsa": replace(_BINANCE, kind="rsa", secret="pem"),
-    "binance order": _BINANCE_ORDER,
-    "binance:ed25519 order": replace(_BINANCE_ORDER, kind="ed25519", secret="pem"),
-    "binance:rsa order": replace(_BINANCE_ORDER, kind="rsa", secret="pem"),
-    "binancecoinm order": replace(_BINANCE_ORDER, exchange="binancecoinm", call=place(INVERSE)),
+    **{f"binance{kind}": replace(_BINANCE, **changes) for kind, changes in _BINANCE_KINDS.items()},
+    **{
+        f"binance{kind} order": replace(_BINANCE_ORDER, **changes) for kind, changes in _BINANCE_KINDS.items()
+    },
+    "binance cancel": replace(_BINANCE, call=cancel(SPOT)),
+    "binancecoinm balance": replace(_BINANCE, exchange="binancecoinm", call=fetch_balance),
+    "binancecoinm cancel": replace(_BINANCE, exchange="binancecoinm", call=cancel(INVERSE)),
+    "binancecoinm edit": replace(_BINANCE, exchange="binancecoinm", call=edit(INVERSE)),
+    "binanceusdm edit": replace(_BINANCE, exchange="binanceusdm", call=edit(LINEAR)),
     "binancecoinm listen key": replace(
         _BINANCE_KEY,
         exchange="binancecoinm",
         rest={"/dapi/v1/listenKey": _LISTEN_KEY},
     ),
-    "binanceusdm order": replace(_BINANCE_ORDER, exchange="binanceusdm", call=place(LINEAR)),
+    **{
+        f"{name}{kind} order": replace(_BINANCE_ORDER, exchange=name, call=call, **changes)
+        for name, call in (
+            ("binancecoinm", place(INVERSE)),
+            ("binanceus", place_in_the_us),
+            ("binanceusdm", place(LINEAR)),
+        )
+        for kind, changes in _BINANCE_KINDS.items()
+    },
     "binanceusdm listen key": _BINANCE_KEY,
     "bitfinex": Login("bitfinex", orders, clock=("/messages/0/authNonce",)),
     "bitget": _BITGET,
@@ -385,6 +421,22 @@ UNHELD: Mapping[str, str] = {
     **dict.fromkeys(
         ("coincheck:hmac", "ndax:hmac"),
         "ccxt.pro has no private stream of it: test_streams_by_documents.py has its login",
+    ),
+    **dict.fromkeys(
+        (
+            *(
+                f"{name} ws-api {call}"
+                for name in ("binance", "binancecoinm", "binanceus", "binanceusdm")
+                for call in ("session.logon", "userDataStream.start", "userDataStream.stop")
+            ),
+            *(
+                f"{name} ws-api {call}"
+                for name in ("binance", "binanceus")
+                for call in ("order.amend.keepPriority", "order.test")
+            ),
+            "binanceusdm ws-api algoOrder.place",
+        ),
+        "ccxt.pro sends no such request; what is put in and signed is as in the others",
     ),
     "coinbase:ed25519": "ccxt.pro signs streams of coinbase with ES256 and HMAC keys alone",
 }

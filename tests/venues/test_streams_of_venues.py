@@ -176,7 +176,7 @@ async def gateway_before(exchange: ScriptedExchange, name: str, real: Key) -> As
             }
         },
         bots={
-            "grid": {"token": "env:TOKEN"}
+            "grid": {"token": "env:TOKEN", "may": ["read", "trade", "keys"]}  # a token that trades needs keys
             | ({"listen": "127.0.0.1:0"} if exchange.login.proof == "listen" else {})
         },
     )
