@@ -1,5 +1,7 @@
 """Tables made of the venues' files; docs/venues.md's example is read, and its tables are the grammar's."""
 
+import base64
+import hmac
 import re
 from pathlib import Path
 
@@ -8,16 +10,29 @@ from click.testing import CliRunner, Result
 
 from sealgate.cli import main
 from sealgate.config.venues import parse_venue
+from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.encodings import DIGESTS, ENCODERS, NONCES, SECRETS, STAMPS
 from sealgate.venues.filters import FILTERS
+from sealgate.venues.key_kinds import Kind
+from sealgate.venues.limit_rules import LIMITS_KEYS
 from sealgate.venues.replies import Means, doc_link
 from sealgate.venues.scheme import NAMES, SIGNATURE, SIGNING_KEYS
+from sealgate.venues.stream_grammar import (
+    HANDSHAKE_KEYS,
+    MESSAGE_KEYS,
+    REPLY_KEYS,
+    STREAM_KEYS,
+    STREAM_NAMES,
+)
+from sealgate.venues.stream_sealer import Moment, StreamSealer
+from sealgate.venues.venue import read_venue
 from venues.pages import BLOCKS, ROOT, block, with_block
 from venues.through import FILES, venue_of
 
 PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
 FENCES = re.findall(r"^```([^\n]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 [EXAMPLE, *LIKE] = [text for language, text in FENCES if language == "toml venue"]
+[STREAMS] = [text for language, text in FENCES if language == "toml venue streams"]
 [SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
 
 
@@ -73,6 +88,24 @@ def show() -> Result:
     return CliRunner().invoke(main, ["venues", "show", "./mine.toml", "--summary"])
 
 
+def test_the_example_of_streams_is_read_and_signs_what_the_page_shows() -> None:
+    text = f"{EXAMPLE}\n{STREAMS}"
+    venue = read_venue("mine.toml", text)
+    private, public = venue.streams
+    assert (private.label, private.is_read, public.label) == (
+        *("private", True),
+        "stream.example.com/v2/public/**",
+    )
+    key = KeyMaterial("API_KEY", bytearray(b"secret"), passphrase="P")
+    sealer = StreamSealer(sealer_of(venue, key), "stream.example.com", "/v2/private")
+    [before, after] = [shown for language, shown in FENCES if language == "json"]
+    rule, _ = private.find(private.clear(before.strip()), Kind.HMAC)
+    assert rule is not None
+    sent = sealer.sign(before.strip(), rule.signing, rule.drops, Moment(1_790_000_000_000, b""))
+    signature = hmac.digest(b"secret", b"LOGIN1790000010000", "sha256")
+    assert sent.replace(base64.b64encode(signature).decode(), "SIGNATURE") == after.strip()
+
+
 def test_the_example_has_every_table() -> None:
     tables = set(re.findall(r"^\[+([a-z.]+)\]+", EXAMPLE, re.MULTILINE))
     assert tables == {
@@ -88,6 +121,12 @@ def test_the_example_has_every_table() -> None:
         ("filter", set(FILTERS)),
         ("key", set(SIGNING_KEYS)),
         ("means", set(Means)),
+        ("key of limits", set(LIMITS_KEYS)),
+        ("key of a stream", set(STREAM_KEYS)),
+        ("key of a message", set(MESSAGE_KEYS)),
+        ("key of a reply", set(REPLY_KEYS)),
+        ("key of a handshake", set(HANDSHAKE_KEYS)),
+        ("name on a stream", set(STREAM_NAMES)),
     ],
 )
 def test_a_table_of_the_grammar_is_whole(head: str, valid: set[str]) -> None:
