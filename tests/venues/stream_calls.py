@@ -31,6 +31,7 @@ class Login:
     rest: Mapping[str, Any] = field(default_factory=dict)  # what is answered to REST before, by path
     own: tuple[str, ...] = ()  # what a bot makes of its own clock, and the gateway leaves
     own_in: str = ""  # how the first of these stands in what is signed
+    drops: tuple[str, ...] = ()  # what the gateway takes out
     leaves_out: tuple[str, ...] = ()  # headers of ccxt's that are no part of the login
     proof: str = "header"  # how the bot proves itself to the gateway: or address, listen
     kind: str = "hmac"
@@ -121,7 +122,13 @@ _OKX = Login(
     sends=2,
     replies=('{"event":"login","code":"0","msg":"","connId":"a4d3"}',),
 )
-_BITGET = replace(_OKX, exchange="bitget", replies=('{"event":"login","code":0}',), proof="address")
+_BITGET = replace(
+    _OKX,
+    exchange="bitget",
+    replies=('{"event":"login","code":0}',),
+    drops=("/messages/0/url",),
+    proof="address",
+)
 _HITBTC = Login(
     "hitbtc",
     orders,

@@ -100,6 +100,9 @@ async def expected(exchange: ScriptedExchange, arrived: Arrived, came: Arrived, 
     tree = sent.tree
     for pointer in login.own:
         put(tree, pointer, at(came.tree, pointer))
+    for pointer in login.drops:
+        parent, _, name = pointer.rpartition("/")
+        del at(tree, parent)[name]
     return without(login, tree)
 
 
