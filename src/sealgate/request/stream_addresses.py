@@ -8,7 +8,6 @@ import structlog
 from sealgate.config import ExchangeConfig
 from sealgate.exchange.answer import Answer
 from sealgate.request.replies import Reply
-from sealgate.venues.environments import Environment
 from sealgate.venues.json_bytes import check_size
 from sealgate.venues.json_edit import change_texts
 from sealgate.venues.order_terms import Path
@@ -39,9 +38,7 @@ class StreamAddresses:
 
     def __init__(self, config: ExchangeConfig) -> None:
         self._exchange = config.name
-        environment = config.venue.environments.get(config.environment, Environment())
-        listed = [host for stream in config.venue.streams for host in stream.hosts]
-        self._hosts = environment.stream_hosts(listed).keys()
+        self._hosts = config.venue.stream_hosts(config.environment).keys()
         self._told: set[str] = set()
 
     def replaced(self, reply: Reply, answer: Answer, at: Path, own: str | None) -> Reply:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sealgate.errors import Refusal
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.bot import Bot
-from sealgate.venues.environments import Environment
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import Permission, Route
 from sealgate.venues.streams import MessageRule, Stream, UnclearError, find_stream, plain_host
@@ -22,22 +21,6 @@ class Wanted:
     stream: Stream
     host: str
     target: Target
-
-
-def hosts_of(venue: Venue, environment: str) -> dict[str, tuple[str, str]]:
-    """Return the hosts that a bot may name: the one of the venue's file, and the one to dial.
-
-    In an environment with hosts of its own there are only these, by either name.
-    """
-    there = venue.environments.get(environment, Environment()).streams
-    hosts: dict[str, tuple[str, str]] = {}
-    for stream in venue.streams:
-        for host in stream.hosts:
-            if not there or host in there:
-                dialed = plain_host(there.get(host, host))
-                hosts[host] = host, dialed
-                hosts.setdefault(dialed, (host, dialed))
-    return hosts
 
 
 def find_wanted(raw: str, venue: Venue, hosts: Mapping[str, tuple[str, str]]) -> Wanted:

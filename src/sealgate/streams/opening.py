@@ -25,7 +25,7 @@ from sealgate.request.admission import Ticket, choose_key, credentials, unknown_
 from sealgate.request.context import OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, passed_on
-from sealgate.streams.access import Wanted, check_open, find_wanted, hosts_of
+from sealgate.streams.access import Wanted, check_open, find_wanted
 from sealgate.streams.life import OpenStream
 from sealgate.streams.registry import Streams
 from sealgate.streams.signing import StreamSigner
@@ -76,7 +76,7 @@ class StreamOpener:
         key, protocols = check_offer(request.head), offered_protocols(request.head)
         if not bot.keys:
             raise unknown_exchange(bot)
-        wanted = find_wanted(target, config.venue, hosts_of(config.venue, config.environment))
+        wanted = find_wanted(target, config.venue, config.venue.stream_hosts(config.environment))
         check_open(bot, wanted.stream)
         # 2. With which key, and may it be opened now?
         alias, label = choose_key(bot, fields), wanted.stream.label

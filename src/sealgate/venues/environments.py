@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sealgate.venues.document import FIELD_NAME, Table
+from sealgate.venues.streams import plain_host
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_\-]*")
 _HOST = re.compile(r"[a-z0-9.\-]+(:\d+)?", re.ASCII)
@@ -32,7 +33,7 @@ class Environment:
         hosts: dict[str, tuple[str, str]] = {}
         for host in listed:
             if not self.streams or host in self.streams:
-                dialed = self.streams.get(host, host)
+                dialed = plain_host(self.streams.get(host, host))
                 hosts[host] = host, dialed
                 hosts.setdefault(dialed, (host, dialed))
         return hosts

@@ -143,6 +143,11 @@ class Venue:
         """Which settings a key needs beside `api_key` and `secret`."""
         return tuple(name for name in ("passphrase", "uid") if self.signing.needs(name))
 
+    def stream_hosts(self, environment: str) -> dict[str, tuple[str, str]]:
+        """Return the hosts of streams that a bot may name: the one of the file, and the one to dial."""
+        listed = [host for stream in self.streams for host in stream.hosts]
+        return self.environments.get(environment, Environment()).stream_hosts(listed)
+
     @cached_property
     def own_headers(self) -> frozenset[str]:
         """Return the names, in small letters, of headers that are the gateway's and never a bot's.
