@@ -39,6 +39,7 @@ def numbers_of(venue: Venue) -> set[str]:
         "words": venue.replies.words_at,
     }
     return {
+        *([f"opens {limits.stream_opens}"] if limits.stream_opens else []),
         *(f"pool {pool.name} {' '.join(pool.known)}" for pool in limits.pools if pool.known),
         *(f"counter {pool} {text.removesuffix(' 0')}" for pool, text in counters),
         *(f"cost {row.cost:g} {venue.prefix}{row.template}" for row in venue.routes if row.cost != 1),
