@@ -426,7 +426,7 @@ UNHELD: Mapping[str, str] = {
     "service:hmac": "its stream is the sandbox's own, which is asked in test_service_stream.py",
     "bybit:rsa": "ccxt.pro signs streams of bybit with HMAC alone, whatever the key",
     **dict.fromkeys(
-        ("coincheck:hmac", "ndax:hmac"),
+        ("btcturk:hmac", "btse:hmac", "coincheck:hmac", "digifinex:hmac", "ndax:hmac"),
         "ccxt.pro has no private stream of it: test_streams_by_documents.py has its login",
     ),
     **dict.fromkeys(

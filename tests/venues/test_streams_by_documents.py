@@ -113,6 +113,30 @@ def test_btc_markets() -> None:
     }
 
 
+def test_btcturk_has_lists() -> None:
+    secret = b64encode(b"some bytes of a key")
+    message = '[114,{"type":114,"publicKey":"","timestamp":0,"nonce":3000,"signature":""}]'
+    signed = mac("the-key3000", secret=b64decode(secret))
+    assert sent("btcturk", "ws-feed-pro.btcturk.com/", message, NOW, secret) == [
+        114,
+        {
+            "type": 114,
+            "publicKey": "the-key",
+            "timestamp": NOW_MS,
+            "nonce": 3000,
+            "signature": b64encode(signed).decode(),
+        },
+    ]
+
+
+@pytest.mark.parametrize("path", ["/ws/spot", "/ws/futures"])
+def test_btse(path: str) -> None:
+    assert sent("btse", f"ws.btse.com{path}", '{"op":"authKeyExpires","args":["","",""]}') == {
+        "op": "authKeyExpires",
+        "args": ["the-key", str(NOW_MS), mac(f"{path}{NOW_MS}", "sha384").hex()],
+    }
+
+
 def test_coincheck() -> None:
     assert sent("coincheck", "stream.coincheck.com/", '{"type":"login"}') == {
         "type": "login",
@@ -141,6 +165,15 @@ def test_delta() -> None:
             "api-key": "the-key",
             "signature": mac(f"GET{NOW_S}/live").hex(),
         },
+    }
+
+
+def test_digifinex() -> None:
+    message = '{"method":"server.auth","id":1,"params":["","",""]}'
+    assert sent("digifinex", "openapi.digifinex.com/ws/v1/", message) == {
+        "method": "server.auth",
+        "id": 1,
+        "params": ["the-key", str(NOW_MS), b64encode(mac(str(NOW_MS))).decode()],
     }
 
 
