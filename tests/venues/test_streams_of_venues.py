@@ -191,7 +191,9 @@ async def gateway_before(exchange: ScriptedExchange, name: str, real: Key) -> As
 
 
 @pytest.mark.parametrize("name", LOGINS)
-async def test_what_arrives_is_what_ccxt_sends_with_the_real_key(name: str) -> None:
+async def test_what_arrives_is_what_ccxt_sends_with_the_real_key(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     login, (real, dummy) = LOGINS[name], keys_for(name)
     async with scripted_exchange(login) as exchange:
         came = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
@@ -207,6 +209,10 @@ async def test_what_arrives_is_what_ccxt_sends_with_the_real_key(name: str) -> N
     assert not any(text in repr((arrived, arrived.tree, asked)) for text in (*lines_of(dummy), TOKEN))
     assert tap.got
     assert not any(text.encode() in tap.got for text in lines_of((real.secret,)))
+    logged = capsys.readouterr().out
+    assert "stream_closed" in logged
+    handed_out = re.findall(r'"(\w{12,})"', json.dumps(login.rest))  # as listen keys are
+    assert not any(text in logged for text in (*lines_of((*dummy, *real)), TOKEN, *handed_out))
     assert not login.uuid or at(arrived.tree, login.uuid) != UUID
     now_ms = System().wall() * 1000
     assert all(abs(found - now_ms) < 200_000 for found in times_of(login, arrived.tree).values())
