@@ -445,5 +445,7 @@ UNHELD: Mapping[str, str] = {
         ),
         "ccxt.pro sends no such request; what is put in and signed is as in the others",
     ),
+    "fmfwio:hmac": "ccxt.pro has no such exchange; its file is that of hitbtc",
+    "coinbaseinternational:hmac": "ccxt.pro sends the secret itself, or a token of another kind of key",
     "coinbase:ed25519": "ccxt.pro signs streams of coinbase with ES256 and HMAC keys alone",
 }
