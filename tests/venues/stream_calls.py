@@ -223,6 +223,7 @@ _ORDERLY = Login(
     replies=('{"event":"auth","success":true,"ts":1}',),
     kind="ed25519",
     secret="seed58",
+    api_key="ed25519:",
 )
 _WEEX = Login("weex", orders, clock=("/headers/access-timestamp",), proof="address")
 
