@@ -380,7 +380,7 @@ LOGINS: dict[str, Login] = {
         rest={"/api/v3/userDataStream": _LISTEN_KEY},
     ),
     "mexc-contract": Login("mexc", orders_of(LINEAR), clock=("/messages/0/param/reqTime",)),
-    "modetrade": replace(_ORDERLY, exchange="modetrade", secret="orderly", api_key="ed25519:"),
+    "modetrade": replace(_ORDERLY, exchange="modetrade", secret="orderly"),
     "myokx": _OKX.moved("myokx"),
     "okx": _OKX,
     "okx business": replace(_OKX, call=lambda exchange: exchange.watch_orders(params={"stop": True})),
@@ -411,7 +411,8 @@ LOGINS: dict[str, Login] = {
     ),
     "weex": _WEEX,
     "weex-contract": replace(_WEEX, call=orders_of(LINEAR)),
-    "woo": replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw"),
+    "woo": replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw", api_key=""),
+    "woo-v1": replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw", api_key=""),
     "woofipro": _ORDERLY,
 }
 
