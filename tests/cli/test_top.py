@@ -164,6 +164,7 @@ FIGURES: dict[str, Any] = {
     ],
     "policies": [{"by_rule": "grid's policy has refused: 2 by max_size, 1 by symbols"}],
     "refusals": [],
+    "streams": [],
 }
 
 
@@ -201,6 +202,35 @@ def test_all_that_can_be_seen(width: int) -> None:
         assert part in text, part
     bots = [line.split() for line in text.splitlines() if "flood" in line]
     assert ["flood", "12.5", "75%", "25%", "9"] in bots
+
+
+STREAM: dict[str, Any] = {
+    "bot": "grid",
+    "exchange": "spot",
+    "stream": "stream.example.com/v5/private/orders",
+    "since_ms": 4_000,
+    "is_logged_in": True,
+    "messages_per_s": 1234.5,
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_open_streams(width: int) -> None:
+    text = shown(width, streams=[STREAM] * 11 + [STREAM | {"bot": "maker", "is_logged_in": False}] * 3)
+    rows = [line.split() for line in text.splitlines() if "1,234.5 /s" in line]
+    assert [row[0] for row in rows] == ["grid"] * 11 + ["maker"]
+    assert " ".join(rows[0][2:]) == "6 s 1,234.5 /s logged in"
+    assert " ".join(rows[-1][2:]) == "6 s 1,234.5 /s not logged in"
+    assert "\nand 2 more\n" in text
+    assert "Streams" not in shown(width)
+
+
+def test_streams_of_the_exchange_that_is_shown_in_full() -> None:
+    streams = [STREAM, STREAM | {"bot": "maker", "exchange": "perp"}]
+    assert "maker" in shown(streams=streams, **SEVERAL)
+    text = shown(inspector=Inspector(exchange="spot"), streams=streams, **SEVERAL)
+    assert " spot      stream.example.com/v5/private/orders " in text
+    assert "maker  " not in text
 
 
 def in_pools(name: str, **changes: Any) -> dict[str, Any]:

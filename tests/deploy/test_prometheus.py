@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
 
 from rig.admin import running_admin
 from rig.bot import request
@@ -122,10 +124,32 @@ def _checked(exposition: bytes) -> "subprocess.CompletedProcess[bytes]":
     )
 
 
+async def _echo(request: web.Request) -> web.WebSocketResponse:
+    stream = web.WebSocketResponse()
+    await stream.prepare(request)
+    async for message in stream:
+        await stream.send_str(message.data)
+    return stream
+
+
+async def _use_stream(station: Station) -> None:
+    """Open a stream and log in; what echoes it confirms it."""
+    url = f"http://{station.gateway.address}/stream.example.com/v1/stream"
+    async with ClientSession() as client, client.ws_connect(url) as stream:
+        await stream.send_json({"op": "login", "args": {}, "success": True})
+        assert (await stream.receive_json())["success"]
+
+
 @asynccontextmanager
 async def scraped_station() -> AsyncIterator[tuple[Upstream, Station, Metrics, Prometheus]]:
     """Run a gateway whose metrics a real Prometheus has read once."""
-    async with running_upstream() as upstream, running_station(upstream) as station:
+    app = web.Application()
+    app.router.add_get("/v1/stream", _echo)
+    async with (
+        running_upstream() as upstream,
+        TestServer(app) as streams,
+        running_station(upstream, upstream={"streams": f"ws://127.0.0.1:{streams.port}"}) as station,
+    ):
         metrics = Metrics(station.gateway.status)
         station.gateway.reporter.add(metrics)
         async with (
@@ -144,6 +168,7 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
             upstream.answers.extend([limited, say(OK), say_and_close(), say(OK)])
             for raw in (ORDER, request(), request(b"GET", b"/v1/wallet")):
                 await station.ask(raw)
+            await _use_stream(station)
             await prometheus.until("sealgate_retries_total")
         checked = await asyncio.to_thread(_checked, metrics.snapshot()())
         assert checked.returncode == 0, checked.stdout

@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from observe.test_picture import KEY, LATE, REFUSED, SECOND, SENT, SPOT, STATUS, down, of_exchange
 from rig.key_pools import only, pool
+from rig.open_streams import COUNTED, PRIVATE
 from rig.outcome import changed
 from rig.verdicts import upstream_error
 from sealgate.limits.status import SharingStatus
@@ -238,8 +239,31 @@ def test_each_exchange_has_series_of_its_own() -> None:
     assert refused["unknown", "perp", "bot_unauthenticated"] == 0
 
 
+def test_streams_are_counted_by_what_the_venues_file_calls_them() -> None:
+    """Of one that was open the gauge is 0 afterwards; label names in their order."""
+    found = figures(text(replace(STATUS, streams=COUNTED)))
+    shown = {
+        "streams": {
+            ("grid", "spot", PRIVATE): 2,
+            ("maker", "spot", "other.example.com/"): 1,
+            ("grid", "spot", "gone.example.com/"): 0,
+        },
+        "streams_opened_total": {
+            ("grid", "spot", "opened", PRIVATE): 5,
+            ("grid", "spot", "opened", "gone.example.com/"): 1,
+            ("grid", "spot", "refused", PRIVATE): 2,
+            ("grid", "spot", "unknown_stream", "other"): 3,
+        },
+        "stream_messages_total": {("grid", "to_bot", "spot"): 1200, ("grid", "to_exchange", "spot"): 7},
+        "stream_bytes_total": {("grid", "to_bot", "spot"): 64_000, ("grid", "to_exchange", "spot"): 900},
+        "stream_logins_total": {("spot", "main", "ok"): 4, ("spot", "main", "failed"): 0},
+        "stream_orders_total": {("grid", "spot", "done"): 8, ("grid", "spot", "unknown"): 1},
+    }
+    assert {name: counts(found, name) for name in shown} == shown
+
+
 def test_names_and_units() -> None:
-    families = parsed(text(MUCH, SENT))
+    families = parsed(text(replace(MUCH, streams=COUNTED), SENT))
     assert families
     for name, family in families.items():
         assert name.startswith("sealgate_")

@@ -9,6 +9,7 @@ import pytest
 
 from rig.fences import ROOT
 from rig.key_pools import only, pool
+from rig.open_streams import stream
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.errors import REASONS
@@ -29,6 +30,7 @@ from sealgate.observe.status import (
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Scope
 from sealgate.orders.outcome import Conclusion, Outcome
+from sealgate.streams.tally import StreamsStatus
 from sealgate.venues.routes import Lane
 
 SECOND = LimitStatus(
@@ -440,3 +442,24 @@ def test_the_docs_tell_what_each_means() -> None:
     table = page.partition("| state | what it means |")[2].partition("\n\n")[0]
     told = {name for cells in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in cells.split(", ")}
     assert told - {"`reconnecting`", "`stalled`"} == {f"`{one}`" for one in State}
+
+
+def test_an_open_stream() -> None:
+    """The counts of what is over are for the metrics alone."""
+    streams = StreamsStatus((stream(),), opened={("spot", "grid", "other", "opened"): 1})
+    document = picture(status=replace(STATUS, streams=streams)).document()
+    assert document["streams"] == [
+        {
+            "request_id": "r-1",
+            "exchange": "spot",
+            "bot": "grid",
+            "key": "main",
+            "stream": "stream.example.com/v5/private",
+            "since_ms": 1_789_999_000_000,
+            "is_logged_in": True,
+            "messages_per_s": 12.35,
+            "to_bot": {"messages": 1200, "bytes": 64_000},
+            "to_exchange": {"messages": 7, "bytes": 900},
+        }
+    ]
+    assert picture().document()["streams"] == []

@@ -25,6 +25,7 @@ from observe.test_picture import (
 )
 from rig.doubts import DOUBT
 from rig.key_pools import only, pool
+from rig.open_streams import stream
 from rig.outcome import changed
 from rig.verdicts import upstream_error
 from sealgate.exchange.clock import ClockStatus
@@ -35,6 +36,7 @@ from sealgate.observe.units import ms, signed_ms
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
 from sealgate.orders.outcome import Outcome
+from sealgate.streams.tally import StreamsStatus
 
 DISK, NO_WAY = "disk full", "connection refused"
 WALL_MS = round(WALL * 1000)  # 13:33:20 UTC
@@ -580,3 +582,13 @@ def test_the_pools_of_requests_without_a_key_are_those_of_the_exchange() -> None
     soon = replace(public, pause_s=1.0)  # over before somebody has read of it
     both = replace(BOTH, exchanges=(SPOT, replace(PERP, open_pools=(soon, public))))
     assert notices(both) == ["warn: Requests without a key at perp, public: closed for 12 s."]
+
+
+@pytest.mark.parametrize(
+    ("is_logged_in", "login"), [(True, "logged in"), (False, "not logged in"), (None, "no login")]
+)
+def test_an_open_stream(*, is_logged_in: bool | None, login: str) -> None:
+    one = stream(since=WALL - 180.0, is_logged_in=is_logged_in)
+    assert words(replace(STATUS, streams=StreamsStatus((one,))))["streams"] == [
+        {"since": "14:10:20 UTC, 3 min ago", "age": "3 min", "rate": "12.3 /s", "login": login}
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from rig.admin import Admin, live_view, running_admin
 from rig.key_pools import only, pool
+from rig.open_streams import stream
 from rig.station import Station
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
@@ -17,6 +18,7 @@ from sealgate.observe.pools import PoolState
 from sealgate.observe.status import PolicyStatus, Status, halt_status
 from sealgate.orders.doubts import Doubt, JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
+from sealgate.streams.tally import StreamsStatus, StreamStatus
 
 Change = Callable[[Status], Status]
 
@@ -146,6 +148,24 @@ def _ten_exchanges(status: Status) -> Status:
     return replace(status, exchanges=(first, *others))
 
 
+def _stream(number: int, **changes: Any) -> StreamStatus:
+    return stream(
+        exchange="service",
+        bot=("grid", "market-maker-eu")[number % 2],
+        stream=("stream.example.com/v5/private", "ws-api.example.com:9443/ws-api/v3")[number % 2],
+        since=_NOW_MS / 1000 - 60.0 * 3**number,
+        messages_per_s=1234.5 / 7**number,
+        **changes,
+    )
+
+
+_STREAMS = (
+    replace(_stream(0, is_logged_in=None), stream="fstream.example.com:443/market/{symbols}/trades/**"),
+    _stream(1),
+    _stream(2, is_logged_in=False),
+)
+
+
 # Each with some words that the page then shows; what it says is a matter of observe/test_sentences.py.
 STATES: dict[str, tuple[Change, str]] = {
     "ready": (lambda status: status, "Requests"),
@@ -216,6 +236,17 @@ STATES: dict[str, tuple[Change, str]] = {
     "policies": (
         lambda status: _exchange(status, policies=_POLICIES),
         "maker's policy would have refused: 2 by max_notional",
+    ),
+    "streams": (
+        lambda status: replace(status, streams=StreamsStatus(_STREAMS)),
+        "ws-api.example.com:9443/ws-api/v3",
+    ),
+    "many streams": (
+        lambda status: replace(
+            _ten_exchanges(status),
+            streams=StreamsStatus(tuple(_stream(at % 4, is_logged_in=at % 3 > 0) for at in range(60))),
+        ),
+        "not logged in",
     ),
     "ten exchanges": (_ten_exchanges, "binance is not ready: clock not synced"),
     "shutting down": (

@@ -27,6 +27,7 @@ _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 Figures = Mapping[str, Any]
 _BAR, _SHORTEST_BAR = 24, 8
 _LONGEST_NAME = 28  # of a pool
+_MOST_STREAMS = 12  # a terminal has room for few
 _COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "bold red"}
 
 
@@ -168,6 +169,7 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
         *(_exchanges(picture, inspector.exchange) if is_one_of_many else ()),
         *keys,
         *(part for of in of_shown for part in _open_pools(of)),
+        *_streams(picture, inspector.exchange),
         *own_addresses,
         *(idle if picture["idle_bots"] else ()),
         *_wrong(words),
@@ -297,6 +299,27 @@ def _open_pools(words: Figures) -> Iterator[RenderableType]:
         yield Text(words["open_name"], style="bold")
         yield from _pools(words["open_pools"])
         yield Text()
+
+
+def _streams(picture: Figures, chosen: str) -> Iterator[RenderableType]:
+    """Yield the open streams of an exchange, or of all; of many, those that were opened first."""
+    both = zip(picture["streams"], picture["words"]["streams"], strict=True)
+    shown = [(one, words) for one, words in both if chosen in ("", one["exchange"])]
+    if not shown:
+        return
+    where = ("exchange",) if len(picture["exchanges"]) > 1 else ()
+    table = plain_table("bot", *where, "stream", "open for", "messages", "login")
+    for column in table.columns:
+        column.no_wrap, column.overflow = column.header != "stream", "fold"
+        column.justify = "right" if column.header in ("open for", "messages") else "left"
+    for one, words in shown[:_MOST_STREAMS]:
+        names = (Text(one[name]) for name in ("bot", *where, "stream"))
+        table.add_row(*names, words["age"], words["rate"], words["login"])
+    yield Text("Streams", style="bold")
+    yield table
+    if (more := len(shown) - _MOST_STREAMS) > 0:
+        yield Text(f"and {number(more)} more", style="dim")
+    yield Text()
 
 
 def _pools(pools: Sequence[Figures], more: str = "") -> Iterator[RenderableType]:

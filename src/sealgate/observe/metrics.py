@@ -16,6 +16,7 @@ from sealgate.config.names import STRANGERS_LABEL
 from sealgate.observe.status import ExchangeStatus, KeyStatus, Status
 from sealgate.observe.traffic import Durations, TrafficTotals
 from sealgate.orders.outcome import Outcome
+from sealgate.streams.tally import FAILED, OPENED, StreamsStatus
 
 if TYPE_CHECKING:
     from sealgate.exchange.clock import ClockStatus
@@ -155,6 +156,7 @@ def _of_status(status: Status) -> Iterator[Metric]:
     yield from _of_exchanges(status.exchanges)
     yield from _of_keys(status.keys)
     yield from _of_pools(status.exchanges)
+    yield from _of_streams(status.streams, status.keys)
     refused = {
         (one.exchange, one.bot, rule): count
         for one in status.policies
@@ -246,6 +248,24 @@ def _of_pools(exchanges: Sequence[ExchangeStatus]) -> Iterator[Metric]:
     used = {at: limit.used_ratio for at, limit in limits.items()}
     yield _gauge("limit_requests", "Requests per window that the limit allows", heights, *labels, "window")
     yield _gauge("limit_used_ratio", "The part of the limit that is in use", used, *labels, "window")
+
+
+def _of_streams(streams: StreamsStatus, keys: Sequence[KeyStatus]) -> Iterator[Metric]:
+    """Yield what is counted of streams; the gauge of one that was open is 0 from then on."""
+    open_now = Counter({labels[:3]: 0 for labels in streams.opened if labels[3] == OPENED})
+    open_now.update((one.exchange, one.bot, one.stream) for one in streams.open)
+    labels = ("exchange", "bot", "stream")
+    yield _gauge("streams", "Open streams of bots", open_now, *labels)
+    yield _counter("streams_opened", "Openings of streams, by result", streams.opened, *labels, "result")
+    messages = {labels: traffic.messages for labels, traffic in streams.traffic.items()}
+    carried = {labels: traffic.bytes for labels, traffic in streams.traffic.items()}
+    labels = ("exchange", "bot", "direction")
+    yield _counter("stream_messages", "Messages carried on streams", messages, *labels)
+    yield _counter("stream_bytes", "Bytes carried on streams, their frames included", carried, *labels)
+    logins = {(key.exchange, key.alias, FAILED): 0 for key in keys} | dict(streams.logins)
+    yield _counter("stream_logins", "Logins on streams, by result", logins, *_KEY, "result")
+    text = "Orders over streams, by outcome"
+    yield _counter("stream_orders", text, streams.orders, "exchange", "bot", "outcome")
 
 
 def _gauge(name: str, text: str, values: Values, *labels: str) -> Metric:

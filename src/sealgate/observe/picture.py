@@ -20,6 +20,7 @@ from sealgate.observe.status import (
     state,
 )
 from sealgate.observe.troubles import RefusalCount, Trouble
+from sealgate.streams.tally import StreamsStatus, StreamStatus
 
 TICK_S = 0.5
 _SHORT = 4  # ticks that a point of the charts looks back
@@ -47,7 +48,7 @@ class Picture:
         keys = [self._key(key) for key in status.keys]
         busy = {bot["name"] for key in keys for bot in key["bots"]}
         failing = next((one["failing"] for one in exchanges if one["failing"]), None)
-        figures = asdict(replace(status, exchanges=())) | {
+        figures = asdict(replace(status, exchanges=(), streams=StreamsStatus())) | {
             "base_url": status.base_url,
             "not_ready": status.not_ready,
             "clock": asdict(status.clock),
@@ -63,6 +64,7 @@ class Picture:
             "failing": failing,
             "errors": [self._error(trouble) for trouble in self.recent.troubles()],
             "refusals": refusals,
+            "streams": list(map(_stream, status.streams.open)),
             "policies": [asdict(one) | {"by_rule": self._by_rule(one)} for one in status.policies],
         }
         orders = [doubt.terms_words for doubt in status.journal.doubts]
@@ -241,6 +243,21 @@ class Picture:
 
     def _epoch_ms(self, moment: float | None) -> int | None:
         return None if moment is None else round(self._wall_at(moment) * 1000)
+
+
+def _stream(one: StreamStatus) -> dict[str, Any]:
+    return {
+        "request_id": one.request_id,
+        "bot": one.bot,
+        "exchange": one.exchange,
+        "key": one.key,
+        "stream": one.stream,
+        "since_ms": round(one.since * 1000),
+        "is_logged_in": one.is_logged_in,
+        "messages_per_s": round(one.messages_per_s, 2),
+        "to_bot": asdict(one.to_bot),
+        "to_exchange": asdict(one.to_exchange),
+    }
 
 
 def circumstances_of(status: Status, trouble: Trouble) -> Circumstances:

@@ -68,6 +68,7 @@ def words(now: Figures) -> dict[str, Any]:
         "tiles": [tile._asdict() for tile in (*_limit_tiles(now), *_other_tiles(now))],
         "exchanges": [_exchange(now, one) for one in exchanges],
         "keys": [key_words(f"Key {_alias(now, key)}", key) for key in now["keys"]],
+        "streams": [_stream(now, stream) for stream in now["streams"]],
         "wrong": wrong,
         "policies": policies,
         "nothing_wrong": "" if wrong or policies else "No bot has met an error or a refusal since the start.",
@@ -296,6 +297,21 @@ def _exchange(now: Figures, one: Figures) -> dict[str, Any]:
         "tiles": [tile._asdict() for tile in tiles],
         "open_name": f"Requests without a key{_at(now, one['name'])}",
         "open_pools": [pool_words(pool, is_of_key=False) for pool in most_urgent(one["open_pools"])],
+    }
+
+
+# Streams.
+
+_LOGINS = {True: "logged in", False: "not logged in", None: "no login"}
+
+
+def _stream(now: Figures, one: Figures) -> dict[str, str]:
+    """Return an open stream in words."""
+    return {
+        "since": _moment(now, one["since_ms"]),
+        "age": span((now["at_ms"] - one["since_ms"]) / 1000),
+        "rate": f"{number(one['messages_per_s'], 1)} /s",
+        "login": _LOGINS[one["is_logged_in"]],
     }
 
 

@@ -15,9 +15,11 @@ from sealgate.observe.pools import KeyPool, PoolState, closed_in_words, pools_of
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halts
 from sealgate.orders.policy import Guard, words
+from sealgate.streams.tally import StreamsStatus
 from sealgate.venues.routes import Lane
 
 _NOBODY_WAITS = {lane.value: 0 for lane in Lane}
+_NO_STREAMS = StreamsStatus()
 _FULL = 0.999
 
 
@@ -215,6 +217,7 @@ class Status:
     bot_urls: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0
     tls_cert_expires_at: float | None = None
+    streams: StreamsStatus = _NO_STREAMS
 
     @property
     def base_url(self) -> str:

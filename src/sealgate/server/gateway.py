@@ -107,6 +107,7 @@ class Gateway:
             bot_urls=self.listeners.bot_urls,
             callback_errors=self.services.background.callback_errors,
             tls_cert_expires_at=self.listeners.certificate_expires_at,
+            streams=self.streams.status(),
         )
 
     def _exchange_status(self, backend: Backend) -> ExchangeStatus:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -34,7 +35,7 @@ from sealgate.request.pipeline import Pipeline
 from sealgate.streams.access import Judged, Wanted, judge
 from sealgate.streams.orders import Desk, StreamOrder, check, is_order, new_context, send_order, ticket_of
 from sealgate.streams.signing import StreamSigner
-from sealgate.streams.tally import StreamStatus, Traffic
+from sealgate.streams.tally import FAILED, OK, Rate, StreamStatus, Traffic
 from sealgate.venues.conditions import holds
 from sealgate.venues.document import pick
 from sealgate.venues.stream_sealer import Moment
@@ -49,28 +50,32 @@ _MOST_LOGIN_READS: Final = 1000  # messages behind a login that may be its reply
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
 _RESTART: Final = 1012
-_RATE_S: Final = 5.0  # over which messages per second are counted
+_NO_CLOSE: Final = 1006  # there was no close frame
 _UNSIGNED: Final = Moment(0, b"")
 
 log = structlog.get_logger("sealgate.streams")
 
 
-class Ended(Protocol):
-    """What is called once a stream is over."""
+class Registry(Protocol):
+    """What keeps the open streams."""
 
-    def __call__(self, stream: "OpenStream", /) -> None: ...  # noqa: D102
+    desk: Desk
+
+    def ended(self, stream: "OpenStream") -> None:
+        """Remove a stream that is over."""
 
 
 class OpenStream:
     """One open stream. `pipeline` and `bot` are those of the configuration in use; the key stays the same.
 
     `waiting` is the record of the order that waits to be sent, `pending` are those that were sent.
+    `request_id` is that of the request that opened it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - both ends, and who is at them
         self,
-        desk: Desk,
-        ended: Ended,
+        registry: Registry,
+        request_id: str,
         wanted: Wanted,
         bot: Bot,
         signer: StreamSigner,
@@ -78,16 +83,17 @@ class OpenStream:
         exchange_end: UpstreamConnection,
         token: bytes,
     ) -> None:
-        self.desk = desk
+        self.desk = registry.desk
+        self.request_id = request_id
         self.bot = bot
         self.rules = wanted.stream
         self.shown = Target(f"/{self.rules.label}", f"/{self.rules.label}", None)
         self.waiting: RequestContext | None = None
         self.pending: list[StreamOrder] = []
         self.is_logged_in = self.rules.handshake is not None
-        self.since = desk.system.wall()
-        self._began = desk.system.now()
-        self._ended = ended
+        self.since = self.desk.system.wall()
+        self._began = self.desk.system.now()
+        self._registry = registry
         self._signer = signer
         self._bot_end = bot_end
         self._exchange_end = exchange_end
@@ -109,8 +115,8 @@ class OpenStream:
         self._is_over = False
         self._timer: asyncio.TimerHandle | None = None
         self._read_if_asked()
-        self._rate = (self._began, 0, 0.0)  # when it was looked at, how many messages by then, per second
-        self._end = (1006, "")  # by which code and reason
+        self._rate = Rate(self._began)
+        self._end = ("bot", _NO_CLOSE, "")  # by whom, the code, the gateway's reason: nobody else's is logged
 
     @property
     def pipeline(self) -> Pipeline:
@@ -189,7 +195,7 @@ class OpenStream:
                 self._read(text)
             self._read_if_asked()
         if self._follower.has_closed and self._timer is None:
-            self._end = self._follower.code, self._follower.reason
+            self._end = "exchange", self._follower.code, ""
             self._close_in_time()
 
     def _bot_lost(self) -> None:
@@ -199,7 +205,7 @@ class OpenStream:
             self.waiting.hang_up()
         if not self._has_exchange_closed and not self._is_closed_by_us and self._timer is None:
             self._write(close_frame(_GOING_AWAY, "", is_masked=True))
-            self._end = 1006, "the bot is gone"
+            self._end = "bot", _NO_CLOSE, "the bot is gone"
             self._close_in_time()
         self._end_if_closed()
         self._wake()
@@ -215,7 +221,7 @@ class OpenStream:
         """Close the stream for a reason of the gateway's own: nothing more is passed on."""
         if self._is_closed_by_us or self._is_over:
             return
-        self._is_closed_by_us, self._end = True, (code, reason)
+        self._is_closed_by_us, self._end = True, ("gateway", code, reason)
         self._queue.clear()
         if (
             self._follower.is_between
@@ -251,19 +257,17 @@ class OpenStream:
             order.lose("The stream ended before a reply to it came.")
         self._exchange_end.close()
         self._wake()
-        code, reason = self._end
-        self._ended(self)
+        closed_by, code, reason = self._end
+        self._registry.ended(self)
         log.info(
             "stream_closed",
-            exchange=self.pipeline.backend.config.name,
-            bot=self.bot.name,
-            key=self.live_key.key.alias,
-            stream=self.rules.label,
+            **self.names,
             seconds=round(self.desk.system.now() - self._began, 3),
             to_bot=self._follower.messages,
             to_exchange=self._sent.messages,
+            closed_by=closed_by,
             code=code,
-            reason=reason,
+            reason=reason or None,
         )
 
     def _wake(self) -> None:
@@ -284,21 +288,15 @@ class OpenStream:
             if not self._is_closed_by_us:
                 self._write(frame(CLOSE, event.data, is_masked=True))
                 if not self._follower.has_closed:
-                    self._end = code_and_reason(event.data)
+                    self._end = "bot", code_and_reason(event.data)[0], ""
                 self._close_in_time()
             self._end_if_closed()
         elif not (self._is_closed_by_us or self._has_bot_closed):
             try:
                 await self._pass_data(event)
             except Refusal as refusal:
-                log.warning(
-                    "stream_message_refused",
-                    exchange=self.pipeline.backend.config.name,
-                    bot=self.bot.name,
-                    stream=self.rules.label,
-                    reason=refusal.slug,
-                    cause=refusal.detail,
-                )
+                told = {"reason": refusal.slug, "detail": refusal.detail}
+                log.warning("stream_message_refused", **self.names, **told)
                 self.close(_POLICY, f"{refusal.slug}: {refusal.detail}")
 
     async def _pass_data(self, event: BotMessage) -> None:
@@ -410,13 +408,22 @@ class OpenStream:
         if not meaning and has_refused:  # something else
             return
         self._login, self.is_logged_in = None, meaning == "done"
-        result = {"done": "ok", "unknown": "unknown"}.get(meaning, "failed")
-        exchange, alias = self.pipeline.backend.config.name, self.live_key.key.alias
-        self.desk.tally.logins[exchange, alias, result] += 1
-        told = {"exchange": exchange, "bot": self.bot.name, "key": alias, "stream": self.rules.label}
-        (log.info if meaning == "done" else log.warning)("stream_login", result=result, **told)
+        result = {"done": OK, "unknown": "unknown"}.get(meaning, FAILED)
+        self.desk.tally.logins[self.pipeline.backend.config.name, self.live_key.key.alias, result] += 1
+        (log.info if meaning == "done" else log.warning)("stream_login", **self.names, result=result)
 
     # What the registry asks.
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What each line of the log about the stream has."""
+        return {
+            "request_id": self.request_id,
+            "exchange": self.pipeline.backend.config.name,
+            "bot": self.bot.name,
+            "key": self.live_key.key.alias,
+            "stream": self.rules.label,
+        }
 
     def adopt(self, pipeline: Pipeline, bot: Bot) -> None:
         """Go by another configuration from now on."""
@@ -424,18 +431,14 @@ class OpenStream:
 
     def traffic(self) -> tuple[Traffic, Traffic]:
         """Return what went to the bot, and to the exchange."""
-        return Traffic(self._follower.messages, self._follower.bytes), self._sent
+        return Traffic(self._follower.messages, self._follower.bytes), replace(self._sent)
 
     def status(self) -> StreamStatus:
         """Return the state of the stream."""
         to_bot, to_exchange = self.traffic()
-        at, before, rate = self._rate
-        now, messages = self.desk.system.now(), to_bot.messages + to_exchange.messages
-        if now - at >= _RATE_S or not rate:
-            rate = (messages - before) / max(now - at, 0.001)
-        if now - at >= _RATE_S:
-            self._rate = now, messages, rate
+        messages = to_bot.messages + to_exchange.messages
         return StreamStatus(
+            request_id=self.request_id,
             exchange=self.pipeline.backend.config.name,
             bot=self.bot.name,
             key=self.live_key.key.alias,
@@ -444,5 +447,5 @@ class OpenStream:
             is_logged_in=self.is_logged_in if self.rules.has_login else None,
             to_bot=to_bot,
             to_exchange=to_exchange,
-            messages_per_s=rate,
+            messages_per_s=self._rate.take(messages, self.desk.system.now()),
         )

@@ -1,5 +1,6 @@
 """From a bot's upgrade to the open stream: admission, limits, and the exchange's own handshake."""
 
+import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import quote
@@ -29,10 +30,13 @@ from sealgate.streams.access import Wanted, check_open, find_wanted
 from sealgate.streams.life import OpenStream
 from sealgate.streams.registry import Streams
 from sealgate.streams.signing import StreamSigner
+from sealgate.streams.tally import FAILED, HUNG_UP, OK, OPENED, REFUSED
 from sealgate.venues.routes import Auth, Lane, Route
 from sealgate.venues.stream_sealer import SignedHandshake
 
 _LIMITED_S = 10.0  # without an opening, where the exchange refuses one for its limit and states no time
+# What the answer to a signed upgrade says of the login in it.
+_LOGINS = {101: OK, 401: FAILED, 403: FAILED}
 _NO_HANDSHAKE = SignedHandshake({}, {}, "")
 
 
@@ -48,12 +52,15 @@ class StreamOpener:
         self, request: Incoming, pipeline: Pipeline, target: str, context: RequestContext
     ) -> Reply:
         """Return the 101 that opens a stream, or what the exchange answered instead. Raises Refusal."""
-        result = "refused"  # by the exchange
+        result = "internal_error"
         try:
             reply = await self._open(request, pipeline, target, context)
-            result = "opened" if reply.stream is not None else result
+            result = OPENED if reply.stream is not None else REFUSED
         except Refusal as refusal:
             result = refusal.slug
+            raise
+        except asyncio.CancelledError:
+            result = HUNG_UP if context.refusal is None else context.refusal.slug
             raise
         finally:
             if context.bot is not None:
@@ -94,6 +101,8 @@ class StreamOpener:
         with self._registry.room():
             await self._wait_for_opening(pipeline, context)
             answer, connection = await self._shake_hands(wanted, signer, fields, protocols, context)
+            if wanted.stream.handshake is not None and (login := _LOGINS.get(answer.status)):
+                self._desk.tally.logins[config.name, alias, login] += 1
             if answer.status != HTTPStatus.SWITCHING_PROTOCOLS:
                 self._note_refusal(pipeline, answer)
                 return passed_on(answer)
@@ -101,8 +110,8 @@ class StreamOpener:
             sent = credentials(fields)
             token = b"" if sent is None else sent[1]
             stream = OpenStream(
-                self._desk,
-                self._registry.ended,
+                self._registry,
+                context.request_id,
                 wanted,
                 bot,
                 signer,

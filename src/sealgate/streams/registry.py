@@ -12,7 +12,7 @@ from sealgate.request.router import Router
 from sealgate.streams.life import OpenStream
 from sealgate.streams.openings import Openings
 from sealgate.streams.orders import Desk
-from sealgate.streams.tally import StreamStatus, Traffic
+from sealgate.streams.tally import StreamsStatus, StreamStatus, Traffic
 
 _GOING_AWAY = 1001
 _RESTART = 1012
@@ -56,6 +56,7 @@ class Streams:
     def begin(self, stream: OpenStream) -> None:
         """Add a stream."""
         self._open.add(stream)
+        log.info("stream_opened", **stream.names, open=len(self._open))
 
     def ended(self, stream: OpenStream) -> None:
         """Remove a stream, and keep the counts of what it carried."""
@@ -67,6 +68,13 @@ class Streams:
             self.desk.tally.carried(exchange, bot, direction, traffic)
         if self._empty is not None and not self._open:
             self._empty.set()
+
+    def status(self) -> StreamsStatus:
+        """Return the state of this moment, in values that do not change."""
+        tally = self.desk.tally
+        return StreamsStatus(
+            self.statuses(), dict(tally.opened), dict(tally.logins), dict(tally.orders), self.traffic()
+        )
 
     def statuses(self) -> tuple[StreamStatus, ...]:
         """Return the state of each open stream, the oldest first."""

@@ -25,6 +25,19 @@ function line({ kind, anchor, what, who, times, last, cause, text, is_over: isOv
   return el("tr", isOver ? "over" : "", ...cells);
 }
 
+/** The open streams, the oldest first. */
+export function streams(all, words, isOneOfMany) {
+  if (!all.length) return [];
+  const rows = all.map(({ bot, exchange, stream }, at) => {
+    const { since, age, rate, login } = words[at];
+    const name = el("td", "stream", el("code", "", stream));
+    const opened = labelled("open for", age, "more");
+    opened.title = `since ${since}`;
+    return el("tr", "", el("td", "", bot), ...(isOneOfMany ? [el("td", "", exchange)] : []), name, opened, labelled("messages", rate, "number more"), el("td", "more", login));
+  });
+  return [table(["bot", ...(isOneOfMany ? ["exchange"] : []), "stream", "open for", "messages", "login"], rows)];
+}
+
 export function doubts({ doubts: all }, { doubts: text, orders }, isOneOfMany) {
   if (!text) return [];
   const rows = all.map((one, at) => {

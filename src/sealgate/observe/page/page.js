@@ -1,7 +1,7 @@
 // The live page: it keeps five minutes of points and shows the newest picture, which `stream.js` brings.
 import { clockChart, latencyChart, limitChart } from "./charts.js";
 import { chosen, glance, title } from "./exchanges.js";
-import { doubts, notices, wrong } from "./lists.js";
+import { doubts, notices, streams, wrong } from "./lists.js";
 import { el, keyHead, keyPools, keySide, tile } from "./parts.js";
 import { inspect } from "./requests.js";
 import { listen } from "./stream.js";
@@ -48,6 +48,8 @@ function draw() {
 function drawPicture({ now, points }) {
   byId("where").textContent = now.words.where;
   drawExchange(now, chosen(now), points);
+  byId("streams-card").hidden = now.streams.length === 0;
+  byId("streams").replaceChildren(...streams(now.streams, now.words.streams, now.exchanges.length > 1));
   byId("errors").replaceChildren(...wrong(now.words));
   byId("doubts-card").hidden = now.journal.in_doubt === 0;
   byId("doubts").replaceChildren(...doubts(now.journal, now.words, now.exchanges.length > 1));

@@ -3,7 +3,7 @@
 import { number, percent } from "./words.js";
 
 // Columns.
-const NUMBERS = ["sent/s", "waits", "status", "wait", "attempts"];
+const NUMBERS = ["sent/s", "waits", "status", "wait", "attempts", "messages"];
 
 /** Make an element: `el("td", "number", "3")`, `el("tr", "", cell, cell)`. */
 export function el(tag, className = "", ...content) {
