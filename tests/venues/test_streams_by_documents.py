@@ -92,12 +92,15 @@ def test_bitmart() -> None:
     }
 
 
-def test_bitmex() -> None:
-    expires = NOW_S + 5
-    assert sent("bitmex", "ws.bitmex.com/realtime", '{"op":"authKeyExpires","args":["",0,""]}') == {
+def test_bitmex_logs_in_by_a_message_or_in_the_upgrade() -> None:
+    expires, address = NOW_S + 5, "ws.bitmex.com/realtime"
+    signature = mac(f"GET/realtime{expires}").hex()
+    assert sent("bitmex", address, '{"op":"authKeyExpires","args":["",0,""]}') == {
         "op": "authKeyExpires",
-        "args": ["the-key", expires, mac(f"GET/realtime{expires}").hex()],
+        "args": ["the-key", expires, signature],
     }
+    headers = {"api-key": "the-key", "api-expires": str(expires), "api-signature": signature}
+    assert upgrade("bitmex", address).headers == headers
 
 
 def test_btc_markets() -> None:
