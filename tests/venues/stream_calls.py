@@ -225,6 +225,7 @@ _ORDERLY = Login(
     secret="seed58",
     api_key="ed25519:",
 )
+_WOO = replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw", api_key="")
 _WEEX = Login("weex", orders, clock=("/headers/access-timestamp",), proof="address")
 
 LOGINS: dict[str, Login] = {
@@ -411,8 +412,8 @@ LOGINS: dict[str, Login] = {
     ),
     "weex": _WEEX,
     "weex-contract": replace(_WEEX, call=orders_of(LINEAR)),
-    "woo": replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw", api_key=""),
-    "woo-v1": replace(_ORDERLY, exchange="woo", kind="hmac", secret="raw", api_key=""),
+    "woo": _WOO,
+    "woo-v1": _WOO,
     "woofipro": _ORDERLY,
 }
 
@@ -433,19 +434,11 @@ UNHELD: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *(
-                f"{name} ws-api {call}"
-                for name in ("binance", "binancecoinm", "binanceus", "binanceusdm")
-                for call in ("session.logon", "userDataStream.start", "userDataStream.stop")
-            ),
-            *(
-                f"{name} ws-api {call}"
-                for name in ("binance", "binanceus")
-                for call in ("order.amend.keepPriority", "order.test")
-            ),
-            "binanceusdm ws-api algoOrder.place",
+            f"{name} ws-api userDataStream.{call}"
+            for name in ("binance", "binancecoinm", "binanceus", "binanceusdm")
+            for call in ("start", "stop")
         ),
-        "ccxt.pro sends no such request; what is put in and signed is as in the others",
+        "ccxt.pro sends no such request, into which the key is put alone",
     ),
     "fmfwio:hmac": "ccxt.pro has no such exchange; its file is that of hitbtc",
     "coinbaseinternational:hmac": "ccxt.pro sends the secret itself, or a token of another kind of key",
