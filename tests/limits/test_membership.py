@@ -104,6 +104,22 @@ def test_a_pool_for_each_value_of_a_parameter(request_: dict[str, object], place
     assert pools_of(PAIR, "POST", ORDER, **request_) == (place,)
 
 
+def test_a_message_of_a_stream_says_by_what_it_is_counted() -> None:
+    def placed(rule: PoolRule, per: str, body: bytes = b"") -> tuple[str, ...]:
+        message = Route("trade order", Permission.TRADE, Auth.SIGNED, Lane.ORDER, pools=(rule.name,), per=per)
+        return pools_of(rule, "WS", message, body=body)
+
+    path = PoolRule("path", Scope.ACCOUNT, per="route")
+    assert placed(path, "") == ("account | path | WS trade order",)
+    assert placed(path, "POST /order") == ("account | path | POST /order",)
+    assert placed(path, "POST /order") == pools_of(path, "POST", ORDER)
+    order = b'{"op":"order","args":[{"pair":"XBTUSD"},{"pair":"ETHUSD"}]}'
+    assert placed(PAIR, "/args/0/pair", order) == ("account | engine | XBTUSD",)
+    assert placed(PAIR, "/args/2/pair", order) == ("account | engine",)
+    assert placed(PAIR, "", order) == ("account | engine",)
+    assert placed(PAIR, "/args/0/pair", b'{"args":[{"pair":"A","Pair":"B"}]}') == ("account | engine",)
+
+
 def test_pools_come_from_the_narrowest() -> None:
     rules = (
         PoolRule("weight", Scope.ADDRESS),

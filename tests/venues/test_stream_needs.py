@@ -15,7 +15,7 @@ from sealgate.http.headers import Head
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.order_terms import OrderShape, UnreadableError, read_orders
 from sealgate.venues.streams import MessageRule, Stream, find_stream, id_of
-from venues.through import HERE, family, named
+from venues.through import FILES, HERE, family, named, venue_of
 
 _HEADER = re.compile(
     r"\[(?P<venue>[\w-]+)(:(?P<kind>\w+))? (?P<host>[^/]+)(?P<path>/\S*)\] (?P<needs>\w+)( unread)?"
@@ -178,3 +178,18 @@ def test_each_rule_of_these_streams_is_met_by_a_message() -> None:
         if (rule := one.find(message)[0]) is not None
     }
     assert {name(one, rule) for one in listed() for rule in one.stream.messages} - met == set()
+
+
+def test_a_message_that_shares_a_limit_with_requests_names_such_as_are_counted_by_themselves() -> None:
+    wrong = []
+    for venue in map(venue_of, FILES):
+        requests = {f"{row.method} {row.template}" for row in venue.routes}
+        pools = {pool.name: pool for pool in venue.limits.pools}
+        for route in (route for one in venue.streams for rule in one.messages for route in rule.routes):
+            ways = {
+                (bool(pool.per), bool(pool.per_parameter)) for pool in map(pools.__getitem__, route.pools)
+            }
+            is_known = route.per in requests and (True, False) in ways
+            if route.per and not (is_known or (route.per.startswith("/") and (False, True) in ways)):
+                wrong.append((venue.name, route.template, route.per))
+    assert wrong == []

@@ -79,6 +79,11 @@ def error(text: str) -> str:
         (f'{MESSAGE}lane = "cancel"\nneeds = "read"', "6: a message in the lane cancel needs trade or keys"),
         (f'{MESSAGE}needs = "all"', "5: needs = 'all' is unknown; it may be read, trade, keys"),
         (f'{MESSAGE}pools = ["orders", "x"]', "5: 'x' in pools is none of [[limits.pools]]"),
+        (
+            f'{MESSAGE}pools = ["orders"]\nper = "symbol"',
+            "6: per = 'symbol' is not a JSON pointer such as /symbol, or a request such as POST /order",
+        ),
+        (f'{MESSAGE}per = "/symbol"', "5: per is for pools: name them"),
         (f'{MESSAGE}kinds = ["dsa"]', "5: 'dsa' in kinds is not a kind of key (hmac, ed25519, rsa, es256)"),
         (f"{MESSAGE}login = 1", "5: login must be true or false"),
         (f"{MESSAGE}refuses = 1", "5: refuses must be a text"),
@@ -275,6 +280,7 @@ name = "trade"
 when = { "/op" = ["order", "amend*", 5, true] }
 lane = "order"
 pools = ["orders"]
+per = "/args/0/symbol"
 order = { symbol = "/args/0/symbol" }
 [[streams.messages]]
 when = { "/op" = "cancel" }
@@ -368,7 +374,7 @@ def rule_of(text: str, message: Any) -> MessageRule:
 
 def test_what_is_said_of_an_order_and_of_the_pools_is_kept() -> None:
     found = rule_of(ORDERS, {"op": "order"})
-    assert {route.pools for route in found.routes} == {("orders",)}
+    assert {(route.pools, route.per) for route in found.routes} == {(("orders",), "/args/0/symbol")}
     assert {route.order.symbol for route in found.routes if route.order} == {("args", "0", "symbol")}
     assert stream(ORDERS).has_login
     assert not stream(MESSAGE).has_login

@@ -68,9 +68,11 @@ class Membership:
         places = []
         for rule in rules:
             # RFC 9110 section 9.3.2: HEAD is GET without the content.
-            part = f"{'GET' if method == 'HEAD' else method} {route.template}" if rule.per else ""
+            part = (
+                route.per or f"{'GET' if method == 'HEAD' else method} {route.template}" if rule.per else ""
+            )
             if rule.per_parameter:
-                part = read_parameter(rule.per_parameter, query, body)
+                part = read_parameter(route.per or rule.per_parameter, query, body)
                 part = part if part.isprintable() and len(part) <= _MOST_LETTERS else ""
             places.append(self._place(rule, part))
         if not places:  # no rule is about it: then nothing more is known of its limit

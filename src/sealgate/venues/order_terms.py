@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
 from sealgate.http.headers import Head
+from sealgate.venues.document import pick
 
 Path = tuple[str, ...]  # the steps of a JSON pointer; a parameter's is its name alone
 Rows = tuple[Mapping[Path, Pattern[str]], ...]  # an order matches all patterns of one of them
@@ -195,7 +196,7 @@ def read_parameter(pointer: str, query: str | None, body: bytes) -> str:
         elif path[0] in table(_parameters(query, b"")):
             found = None
         else:
-            found = _find(json.loads(body, object_pairs_hook=table, parse_int=str, parse_float=str), path)
+            found = pick(json.loads(body, object_pairs_hook=table, parse_int=str, parse_float=str), pointer)
     except (ValueError, RecursionError, UnreadableError):
         return ""
     return found if isinstance(found, str) else ""

@@ -57,8 +57,9 @@ class Route:
     one, and None shares nothing. `trade_if`: which bodies need only `trade`, though the route needs `keys`.
     `is_shareable` is False for what each bot must get for itself, such as the key of a stream. `is_named`: a
     row is about this very call, so that the words in its path do not count. `pools` are the names of those
-    that a message of a stream passes; without any, its lane says so. `streams_at` is where a reply has the
-    addresses of streams, as the steps of a JSON pointer in which `*` is each member of a list.
+    that a message of a stream passes; without any, its lane says so. `per` is by what a pool that has a `per`
+    counts such a message: a JSON pointer, or the method and template of requests. `streams_at` is where a
+    reply has the addresses of streams, as the steps of a JSON pointer in which `*` is each member of a list.
     """
 
     template: str
@@ -75,6 +76,7 @@ class Route:
     is_shareable: bool = field(default=True, compare=False)
     is_named: bool = field(default=False, compare=False)
     pools: tuple[str, ...] = ()
+    per: str = ""
     streams_at: Path | None = None
 
     @cached_property

@@ -27,10 +27,11 @@ REPLY_KEYS = ("id", "at", "when", "done", "refused", "limited", "unknown")
 HANDSHAKE_KEYS = (*_SIGNING_KEYS, "headers", "query", "path")
 MESSAGE_KEYS = (
     *("when", "kinds", "needs", "lane", "refuses", "login", "drops", "puts"),
-    *("order", "pools", "reply", *_SIGNING_KEYS),
+    *("order", "pools", "per", "reply", *_SIGNING_KEYS),
 )
 _HOST = re.compile(r"[a-z0-9.\-]+(:\d+)?", re.ASCII)
 _PATH = re.compile(r"/|(/(\*\*|[\w.\-:=,]+|\{\w+\}))+/?", re.ASCII)
+_PER = re.compile(rf"{POINTER.pattern}|[A-Z]+ /\S+")
 _LABEL = re.compile(r"[!-~]+")
 _IN_TEMPLATE = re.compile(r"\{(/[^{}|]*)")
 
@@ -97,9 +98,6 @@ def _message(
     lane = Lane(row.text("lane", Lane.READ if is_plain else Lane.ORDER, list(Lane)))
     if lane is not Lane.READ and needs is Permission.READ:
         raise row.error("needs", f"a message in the lane {lane} needs trade or keys")
-    for pool in row.texts("pools"):
-        if pool not in pools:
-            raise row.error("pools", f"{pool!r} in pools is none of [[limits.pools]]")
     for kind in row.texts("kinds"):
         if kind not in tuple(Kind):
             raise row.error("kinds", f"{kind!r} in kinds is not a kind of key ({', '.join(Kind)})")
@@ -125,7 +123,8 @@ def _message(
                 # A halt lets cancels pass, and the login without which there are none.
                 is_cancel=(lane is Lane.CANCEL or is_login) and needs is Permission.TRADE,
                 is_named=True,
-                pools=row.texts("pools"),
+                pools=_pools(row, pools),
+                per=_per(row),
             )
             for value in when[0].values
         ),
@@ -135,6 +134,20 @@ def _message(
         signing=signing if signing.puts else None,
         reply=reply,
     )
+
+
+def _pools(row: Table, known: list[str]) -> tuple[str, ...]:
+    for pool in row.texts("pools"):
+        if pool not in known:
+            raise row.error("pools", f"{pool!r} in pools is none of [[limits.pools]]")
+    return row.texts("pools")
+
+
+def _per(row: Table) -> str:
+    per = row.checked("per", _PER, "a JSON pointer such as /symbol, or a request such as POST /order", "")
+    if per and not row.texts("pools"):
+        raise row.error("per", "per is for pools: name them")
+    return per
 
 
 def _word(value: Value) -> str:
