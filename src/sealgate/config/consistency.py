@@ -9,6 +9,7 @@ from sealgate.config.problems import Problem
 from sealgate.config.settings import Policy
 from sealgate.config.tree import Config, ExchangeConfig
 from sealgate.machine.nearest import nearest
+from sealgate.venues import streams
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.limit_rules import pairs_named, route_names
 from sealgate.venues.routes import RouteTable
@@ -135,7 +136,8 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
             if needing and not is_set:
                 text = f"missing; keys of the venue {needing[0]} have one: write {setting} = {form}"
                 yield Problem(("keys", alias, setting), text)
-            if is_set and schemes and not needing and setting != "api_key":
+            is_used = needing or any(streams.use(venue.streams, setting) for venue in venues)
+            if is_set and schemes and not is_used and setting != "api_key":
                 names = " and ".join(dict.fromkeys(name for name, _ in schemes))
                 yield Problem(("keys", alias, setting), f"has no effect: the venue {names} requires none")
         for venue in venues:

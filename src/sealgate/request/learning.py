@@ -66,6 +66,15 @@ class Learner:
                 line = self._exchange.line_of(ticket.key, ticket.route.auth)
                 line.scheduler.shut_out(line.membership.subjects[0], now + LONGEST_BACKOFF_S)
 
+    def learn_of_login(self, alias: str, status: int, body: bytes, sent_at: float) -> None:
+        """Let the clock and the key's breaker learn from a login over a stream that was refused."""
+        verdict = self._exchange.upstream.judge.judge(status, body)
+        if verdict.means is _TIMESTAMP:
+            server = stated_time(verdict.found.get("server_time", ""))
+            self._clock.refused(server, sent_at, is_second=False)
+        if alias in self._exchange.live_keys:
+            self._exchange.live_keys[alias].breaker.observe(status, verdict, sent_at)
+
     def _learn_from_reply(
         self, ticket: Ticket, answer: Answer, permit: Permit, context: RequestContext, now: float
     ) -> None:

@@ -6,6 +6,7 @@ same record, and passes the same halts, policies, pools and journal.
 
 Pure:
 access    which stream a bot asks for, and what a message of its needs
+login     a login that was sent, until something answers it
 openings  how many streams may be opened in a time
 tally     what is counted of streams
 

@@ -32,11 +32,11 @@ def find_wanted(raw: str, venue: Venue, hosts: Mapping[str, tuple[str, str]]) ->
     name, _, path = before[1:].partition("/")
     known = hosts.get(plain_host(name)) if before.startswith("/") else None
     if known is None:
-        told = f"No stream of {venue.title} has this host; the path of a stream begins with one of them"
-        some = ", ".join(sorted(hosts)[:8])
-        raise Refusal(
-            "unknown_stream", f"{told}: {some}." if hosts else f"{venue.title} has no streams here."
-        )
+        if not hosts:
+            raise Refusal("unknown_stream", f"{venue.title} has no streams here.")
+        some = ", ".join(sorted(hosts)[:_MOST_NAMED])
+        told = f"{venue.title} has no streams at this host; the path begins with one of its hosts"
+        raise Refusal("unknown_stream", f"{told}: {some}.")
     host, dialed = known
     target = parse_target(f"/{path}{mark}{query}", "")
     stream = find_stream(venue.streams, host, target.path)

@@ -33,24 +33,25 @@ from sealgate.keys.bot import Bot
 from sealgate.request.context import RequestContext
 from sealgate.request.pipeline import Pipeline
 from sealgate.streams.access import Judged, Wanted, judge
+from sealgate.streams.login import Login
 from sealgate.streams.orders import Desk, StreamOrder, check, is_order, new_context, send_order, ticket_of
 from sealgate.streams.signing import StreamSigner
 from sealgate.streams.tally import FAILED, OK, Rate, StreamStatus, Traffic
 from sealgate.venues.conditions import holds
 from sealgate.venues.document import pick
 from sealgate.venues.stream_sealer import Moment
-from sealgate.venues.streams import MessageRule, MessageSigning, ReplyRule, id_of
+from sealgate.venues.streams import MessageRule, MessageSigning, id_of
 
 if TYPE_CHECKING:
     from sealgate.request.admission import Peer
 
 MOST_QUEUED_BYTES: Final = 64 * 1024  # of a bot's messages before its connection is held
 _CLOSING_S: Final = 5.0  # from the first close frame until both connections are cut
-_MOST_LOGIN_READS: Final = 1000  # messages behind a login that may be its reply
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
 _RESTART: Final = 1012
 _NO_CLOSE: Final = 1006  # there was no close frame
+_CLOSED_WHILE_WAITING: Final = "The bot closed the stream while an order waited; it was not sent."
 _UNSIGNED: Final = Moment(0, b"")
 
 log = structlog.get_logger("sealgate.streams")
@@ -105,10 +106,7 @@ class OpenStream:
         self._arrival: asyncio.Future[None] | None = None  # the task waits here for the bot's next message
         self._sent = Traffic()
         self._challenge = ""
-        self._login: ReplyRule | None = None  # of the login that was sent
-        self._login_id: str | None = None
-        self._login_until = 0.0
-        self._login_reads = 0  # messages that are still looked at for its reply
+        self._login: Login | None = None  # that was sent, and not answered yet
         self._is_closed_by_us = False
         self._has_bot_closed = False  # it sent its close frame, or is gone
         self._has_exchange_closed = False  # its connection is lost
@@ -181,6 +179,8 @@ class OpenStream:
         for event in self._frames.feed(data):
             self._queue.append(event)
             self._queued_bytes += len(event.data)
+            if event.opcode is CLOSE and self.waiting is not None:
+                self.waiting.stop(Refusal("deadline_exceeded", _CLOSED_WHILE_WAITING))
         if self._queued_bytes > MOST_QUEUED_BYTES:
             self._bot_end.hold(self)
         self._wake()
@@ -332,11 +332,9 @@ class OpenStream:
         finally:
             self.waiting = None
             self.desk.books.ended(context, None)
-        if rule is not None and rule.is_login:
-            self._login = rule.reply
-            self._login_id = id_of(judged.document, rule.reply.id) if rule.reply else None
-            self._login_until = self.desk.system.now() + self.pipeline.total_timeout_s
-            self._login_reads = _MOST_LOGIN_READS
+        if rule is not None and rule.is_login and rule.reply is not None:
+            own_id = id_of(judged.document, rule.reply.id) if rule.reply.id else None
+            self._login = Login(rule.reply, own_id, self.desk.system.now())
             self._read_if_asked()
         self.send_text(text)
 
@@ -388,29 +386,33 @@ class OpenStream:
         """Look into a message of the exchange: a challenge, the reply to a login, or to an order."""
         ids = [order.id for order in self.pending]
         may_settle = None in ids or any(one is not None and one in text for one in ids)
-        if self._login is not None:
-            self._login_reads -= 1
-            if self._login_reads < 0 or self.desk.system.now() > self._login_until:
-                self._login_answered("unknown", has_refused=True)
-        if not (may_settle or self._login or self.rules.challenge):
+        login, challenge = self._login, self.rules.challenge
+        if login is not None and login.is_unanswered(self.desk.system.now(), self.pipeline.total_timeout_s):
+            self._login_ended(login, "unknown")
+            login = None
+        is_challenge = challenge is not None and challenge.may_be(text)
+        if not (may_settle or login or is_challenge):
             return
         with contextlib.suppress(ValueError, RecursionError):
             document = json.loads(text)
-            challenge = self.rules.challenge
             if challenge is not None and holds(challenge.when, document):
                 found = pick(document, challenge.at)
                 self._challenge = found if isinstance(found, str) else ""
-            if self._login is not None and self._login.answers(self._login_id, document):
-                self._login_answered(self._login.meaning(document), has_refused=bool(self._login.refused))
+            if login is not None:
+                result, status = login.result(document)
+                if result == FAILED:
+                    alias = self.live_key.key.alias
+                    self.pipeline.learner.learn_of_login(alias, status, text.encode(), login.sent_at)
+                if result:
+                    self._login_ended(login, result)
             next((order for order in tuple(self.pending) if order.settle(document, text)), None)
 
-    def _login_answered(self, meaning: str, *, has_refused: bool) -> None:
-        if not meaning and has_refused:  # something else
-            return
-        self._login, self.is_logged_in = None, meaning == "done"
-        result = {"done": OK, "unknown": "unknown"}.get(meaning, FAILED)
+    def _login_ended(self, login: Login, result: str) -> None:
+        """Note what came of a login, of which the latest counts."""
+        if self._login is login:
+            self._login, self.is_logged_in = None, result == OK
         self.desk.tally.logins[self.pipeline.backend.config.name, self.live_key.key.alias, result] += 1
-        (log.info if meaning == "done" else log.warning)("stream_login", **self.names, result=result)
+        (log.info if result == OK else log.warning)("stream_login", **self.names, result=result)
 
     # What the registry asks.
 

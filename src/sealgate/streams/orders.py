@@ -130,15 +130,19 @@ class StreamOrder:
         meaning = self.rule.meaning(document)
         if not meaning:
             return False
-        verdict = _verdict(self._stream.pipeline.backend.exchange.upstream.judge, meaning, text.encode())
+        exchange, status = self._stream.pipeline.backend.exchange, _STATUSES[meaning]
         conclusion = {"done": Conclusion.DONE, "unknown": Conclusion.UNKNOWN}.get(meaning, Conclusion.REFUSED)
         now = self._stream.desk.system.now()
         if meaning == "done":
             self._permit.answered(LimitReply(Fate.ACCEPTED), now)
         elif meaning != "unknown":
-            answer = Answer(_STATUSES[meaning], "", ReplyHead([], {}, None), text.encode(), verdict)
+            status = self.rule.status_of(document, status)
+            wait_s = self.rule.wait_s(document, exchange.clock.server_now()) if meaning == "limited" else None
+            head = ReplyHead([], {} if wait_s is None else {"retry-after": f"{wait_s:.3f}"}, None)
+            verdict = _verdict(exchange.upstream.judge, meaning, status, text.encode())
+            answer = Answer(status, "", head, text.encode(), verdict)
             self._stream.pipeline.learner.learn(self.ticket, answer, self._permit, self._context, now)
-        self._end(conclusion, _STATUSES[meaning])
+        self._end(conclusion, status)
         return True
 
     def lose(self, detail: str) -> None:
@@ -174,9 +178,9 @@ def end_record(stream: Carrier, context: RequestContext, status: int) -> None:
     desk.report(context)
 
 
-def _verdict(judge: Judge, meaning: str, body: bytes) -> Verdict:
+def _verdict(judge: Judge, meaning: str, status: int, body: bytes) -> Verdict:
     """Return what a refusal means by the venue's rules of replies, at least what the stream's rule says."""
-    verdict = judge.judge(_STATUSES[meaning], body, is_order=True)
+    verdict = judge.judge(status, body, is_order=True)
     return verdict if verdict.is_limited == (meaning == "limited") else judge.judge(_STATUSES[meaning], b"")
 
 

@@ -22,6 +22,7 @@ class StreamSigner:
     ) -> None:
         self.pipeline = pipeline
         self.live_key = live_key
+        self._content = host, path  # of a handshake
         self._sealer = StreamSealer(live_key.key.sealer, host, path)
         self._books = books
         self._system = system

@@ -12,6 +12,7 @@ from sealgate.venues.filters import FILTERS
 from sealgate.venues.json_texts import JsonText, read_text
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.order_terms import OrderShape, Path, steps
+from sealgate.venues.replies import MOMENTS
 from sealgate.venues.routes import Auth, Lane, Permission, Route
 from sealgate.venues.scheme import ANY, CONTROL, SIGNATURE, read_part
 from sealgate.venues.streams import Challenge, MessageRule, MessageSigning, ReplyRule, Stream, plain_host
@@ -23,7 +24,7 @@ STREAM_NAMES = (
     *("api_key", "passphrase", "uid", "recv_window", SIGNATURE),
 )
 _SIGNING_KEYS = ("signs", "timestamp", "expires_s", "encoding", "parts")
-REPLY_KEYS = ("id", "at", "when", "done", "refused", "limited", "unknown")
+REPLY_KEYS = ("id", "at", "when", "done", "refused", "limited", "unknown", "status", "wait")
 HANDSHAKE_KEYS = (*_SIGNING_KEYS, "headers", "query", "path")
 MESSAGE_KEYS = (
     *("when", "kinds", "needs", "lane", "refuses", "login", "drops", "puts"),
@@ -246,11 +247,17 @@ def _challenge(table: Table) -> Challenge | None:
 def _reply(table: Table) -> ReplyRule:
     inner = table.table("reply", REPLY_KEYS)
     own = inner.checked("id", POINTER, "a JSON pointer such as /id", "")
+    wait, _, moment = inner.text("wait", "").partition(" as ")
+    if wait and not (POINTER.fullmatch(wait) and moment in MOMENTS):
+        raise inner.error("wait", f"{wait!r} is not a place and how it is meant, as /retry as in_s is")
     rule = ReplyRule(
         id=own,
         at=inner.checked("at", POINTER, "a JSON pointer such as /id", own),
         when=read_condition(inner.table("when")),
         **{name: read_conditions(inner, name) for name in ("done", "refused", "limited", "unknown")},
+        status=inner.checked("status", POINTER, "a JSON pointer such as /status", ""),
+        wait=wait,
+        moment=moment,
     )
     if not (rule.id or rule.when):
         raise inner.error(None, "a reply needs an id, or a when by which it is known")

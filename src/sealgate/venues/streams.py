@@ -23,6 +23,7 @@ from sealgate.venues.templates import Template, names_in
 MOST_LETTERS = 64 * 1024  # of a message that is read
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
 _DEFAULT_PORT = ":443"
+_STATUSES = range(200, 600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ class MessageSigning:
 class ReplyRule:
     """Which message answers another, and what it means.
 
-    With an `id`, it has at `at` what the message has at `id`; `when` is what it must have besides.
+    With an `id`, it has at `at` what the message has at `id`; `when` is what it must have besides. `status`
+    is where it has a status as HTTP knows them, `wait` where a refusal for the limit states its end, as
+    `moment` says (one of MOMENTS); "" for nowhere.
     """
 
     id: str
@@ -74,6 +77,24 @@ class ReplyRule:
     refused: tuple[Condition, ...]
     limited: tuple[Condition, ...]
     unknown: tuple[Condition, ...]
+    status: str = ""
+    wait: str = ""
+    moment: str = ""
+
+    def status_of(self, document: object, otherwise: int) -> int:
+        """Return the status that a reply states."""
+        found = pick(document, self.status) if self.status else None
+        return found if type(found) is int and found in _STATUSES else otherwise
+
+    def wait_s(self, document: object, server_now: float) -> float | None:
+        """Return the seconds that a reply asks to wait, None where it states nothing that can be meant."""
+        found = pick(document, self.wait) if self.wait else None
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            return None
+        seconds = found / 1000 if self.moment.endswith("_ms") else float(found)
+        if self.moment.startswith("epoch"):
+            seconds -= server_now
+        return seconds if seconds > 0 else None
 
     def answers(self, id_text: str | None, document: object) -> bool:
         """Ask whether a message of the exchange is about the one with this id, None for one without."""
@@ -129,6 +150,11 @@ class Challenge:
 
     when: Condition
     at: str
+
+    def may_be(self, text: str) -> bool:
+        """Ask, before a message is read, whether it could be one: it has a text that is expected."""
+        texts = [value for expected in self.when for value in expected.values if isinstance(value, str)]
+        return not texts or any(value in text for value in texts)
 
 
 class UnclearError(ValueError):
@@ -230,6 +256,16 @@ def _texts(document: object) -> list[str]:
 def find_stream(streams: Iterable[Stream], host: str, path: str) -> Stream | None:
     """Return the first stream of a host and a path."""
     return next((stream for stream in streams if stream.fits(host, path)), None)
+
+
+def use(streams: Iterable[Stream], name: str) -> bool:
+    """Ask whether what is signed on streams has a value of this name."""
+    signings = [signing for stream in streams for signing in (*_of_messages(stream), stream.handshake)]
+    return any(signing is not None and name in signing.names() for signing in signings)
+
+
+def _of_messages(stream: Stream) -> list[MessageSigning | None]:
+    return [rule.signing for rule in stream.messages]
 
 
 def plain_host(host: str) -> str:
