@@ -292,6 +292,8 @@ def test_a_handshake_may_put_the_keys_uid_into_the_path() -> None:
     text = 'path = "/v2/private/{uid}"'
     assert handshake(text) == SignedHandshake({}, {}, "/v2/private/U-1")
     assert handshake(text, KeyMaterial("K", bytearray(SECRET))) == SignedHandshake({}, {}, "")
+    odd = KeyMaterial("K", bytearray(SECRET), uid="\u00fc 1?a#b%")
+    assert handshake(text, odd).path == "/v2/private/%C3%BC%201%3Fa%23b%25"
     assert handshake('path = "/v2/private"', KeyMaterial("K", bytearray(SECRET))).path == "/v2/private"
 
 

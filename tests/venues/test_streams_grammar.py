@@ -176,6 +176,13 @@ def error(text: str) -> str:
             f'{HOST}[streams.handshake]\npath = "/{{challenge}}"',
             "4: path: unknown name {challenge}; it may be",
         ),
+        *(
+            (
+                f'{HOST}[streams.handshake]\npath = "{path}"',
+                f"4: path = '{path}' is not a path such as /v1/{{uid}}",
+            )
+            for path in ("v1", "/v1?a={uid}", "/v 1", "wss://a.b/c")
+        ),
         (f'{HOST}[streams.handshake.parts]\na = "{{/a}}"', "4: a: unknown name {/a}; it may be"),
         (
             f'{HOST}[streams.handshake.headers]\nA = "{{signature}}"',

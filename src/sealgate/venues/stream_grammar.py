@@ -33,6 +33,7 @@ MESSAGE_KEYS = (
 _HOST = re.compile(r"[a-z0-9.\-]+(:\d+)?", re.ASCII)
 _PATH = re.compile(r"/|(/(\*\*|[\w.\-:=,]+|\{\w+\}))+/?", re.ASCII)
 _PER = re.compile(rf"{POINTER.pattern}|[A-Z]+ /\S+")
+_SENT_PATH = re.compile(r"/[\w.\-:=,/{}|]*", re.ASCII)
 _LABEL = re.compile(r"[!-~]+")
 _IN_TEMPLATE = re.compile(r"\{(/[^{}|]*)")
 
@@ -217,7 +218,7 @@ def _handshake(table: Table) -> MessageSigning | None:
         signing,
         headers=_named_texts(inner.table("headers"), names),
         query=_named_texts(inner.table("query"), names),
-        path=inner.template("path", inner.text("path", ""), names),
+        path=inner.template("path", inner.checked("path", _SENT_PATH, "a path such as /v1/{uid}", ""), names),
     )
     if not (signing.headers or signing.query or signing.path):
         raise inner.error(None, "a handshake needs headers, query or path")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import quote
 
 from sealgate.venues.encodings import ENCODERS, STAMPS
 from sealgate.venues.filters import FILTERS
@@ -26,7 +27,10 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SignedHandshake:
-    """What the gateway puts into an upgrade: headers, parameters, and the path, "" for the bot's."""
+    """What the gateway puts into an upgrade: headers, parameters, and the path, "" for the bot's.
+
+    What stands in the path is escaped; values of headers and parameters are as they are.
+    """
 
     headers: Mapping[str, str]
     query: Mapping[str, str]
@@ -65,7 +69,8 @@ class StreamSealer:
         headers = {name: maker.text(template, "") for name, template in signing.headers}
         query = {name: maker.text(template, "") for name, template in signing.query}
         needs_uid = "uid" in names_in(signing.path) and not self._constants["uid"]
-        return SignedHandshake(headers, query, "" if needs_uid else maker.text(signing.path, ""))
+        path = "" if needs_uid else quote(maker.text(signing.path, ""), safe="/:=,")
+        return SignedHandshake(headers, query, path)
 
 
 class _Maker:
