@@ -351,7 +351,8 @@ class ServerConnection(Flow):
         # 2. It may still be sending. Closing would reset the connection, and the client could lose the reply:
         #    close our side only, and wait a moment for the client to close its own.
         is_last = self._state is LAST or self._bytes_after_last_are_unsafe
-        may_send = is_last or self._unfinished is not None or bool(self._parsed) or bool(self._unparsed)
+        is_other = self._receive is not None  # a stream that was cut off in the midst of what the bot sends
+        may_send = is_last or is_other or self._unfinished is not None or bool(self._parsed or self._unparsed)
         self._parsed.clear()
         self._unparsed.clear()
         if self.transport is None:
