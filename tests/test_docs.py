@@ -51,6 +51,10 @@ STARTED = {
     "distance",
     "first_request",
     "load",
+    "stream_deaf",
+    "stream_exchange",
+    "stream_load",
+    "stream_proxy",
     "upstream",
     "slow_timers",
 }
