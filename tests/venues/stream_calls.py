@@ -95,8 +95,8 @@ def balance(exchange: Exchange) -> Any:
     return exchange.watch_balance()
 
 
-def place(symbol: str) -> Callable[[Exchange], Any]:
-    return lambda exchange: exchange.create_order_ws(symbol, "limit", "buy", 3, 65000.5)
+def place(symbol: str, **params: Any) -> Callable[[Exchange], Any]:
+    return lambda exchange: exchange.create_order_ws(symbol, "limit", "buy", 3, 65000.5, params)
 
 
 _BYBIT = Login(
@@ -180,6 +180,13 @@ _GATE_REQUEST = replace(
     clock=("/messages/0/time", "/messages/1/time"),
     sends=2,
     replies=('{"request_id":"$/payload/req_id","header":{"status":"200","channel":"spot.login"},"data":{}}',),
+)
+_POLONIEX = Login(
+    "poloniex",
+    orders,
+    clock=("/messages/0/params/signTimestamp",),
+    sends=2,
+    replies=('{"channel":"auth","data":{"success":true,"ts":1}}',),
 )
 _HTX = Login(
     "htx",
@@ -298,11 +305,13 @@ LOGINS: dict[str, Login] = {
         own_in="{}",
     ),
     "bybit": _BYBIT,
-    "bybit trade": _BYBIT_TRADE,
+    "bybit order": _BYBIT_TRADE,
+    "bybit cancel": replace(_BYBIT_TRADE, call=cancel(SPOT)),
+    "bybit edit": replace(_BYBIT_TRADE, call=edit(LINEAR)),
     "bybiteu": _BYBIT.moved("bybiteu"),
-    "bybiteu trade": _BYBIT_TRADE.moved("bybiteu"),
+    "bybiteu order": _BYBIT_TRADE.moved("bybiteu"),
     "bybitid": _BYBIT.moved("bybitid"),
-    "bybitid trade": _BYBIT_TRADE.moved("bybitid"),
+    "bybitid order": _BYBIT_TRADE.moved("bybitid"),
     "bydfi": Login("bydfi", orders, clock=("/messages/0/params/timestamp",), proof="listen"),
     "cex": Login(
         "cex",
@@ -347,11 +356,16 @@ LOGINS: dict[str, Login] = {
     ),
     "gate": _GATE,
     "gate futures": replace(_GATE, call=orders_of(LINEAR)),
-    "gate request": _GATE_REQUEST,
+    "gate order": _GATE_REQUEST,
+    "gate futures order": replace(_GATE_REQUEST, call=place(LINEAR)),
+    "gate cancel": replace(_GATE_REQUEST, call=cancel(SPOT)),
+    "gate edit": replace(_GATE_REQUEST, call=edit(SPOT)),
     "gateeu": _GATE.moved("gateeu"),
-    "gateeu request": _GATE_REQUEST.moved("gateeu"),
+    "gateeu order": _GATE_REQUEST.moved("gateeu"),
     "gemini": Login("gemini", orders, clock=("/headers/x-gemini-payload/nonce",), sends=0, proof="address"),
     "hitbtc": _HITBTC,
+    "hitbtc order": replace(_HITBTC, call=place(SPOT), own=("/messages/1/id",)),
+    "hitbtc cancel": replace(_HITBTC, call=cancel(SPOT)),
     "hollaex": Login("hollaex", orders, clock=("/query/api-expires",), unit="s", ahead_s=10),
     "htx": _HTX,
     "htx-swap": _HTX_SWAP,
@@ -384,6 +398,10 @@ LOGINS: dict[str, Login] = {
     "modetrade": replace(_ORDERLY, exchange="modetrade", secret="orderly"),
     "myokx": _OKX.moved("myokx"),
     "okx": _OKX,
+    "okx order": replace(_OKX, call=place(SPOT), own=("/messages/1/id",)),
+    "okx single order": replace(_OKX, call=place(SPOT, op="order"), own=("/messages/1/id",)),
+    "okx edit": replace(_OKX, call=edit(SPOT), own=("/messages/1/id",)),
+    "okx cancel": replace(_OKX, call=cancel(SPOT), own=("/messages/1/id",)),
     "okx business": replace(_OKX, call=lambda exchange: exchange.watch_orders(params={"stop": True})),
     "okxus": _OKX.moved("okxus"),
     "phemex": Login(
@@ -396,13 +414,9 @@ LOGINS: dict[str, Login] = {
         replies=('{"error":null,"id":"$/id","result":{"status":"success"}}',),
         own=("/messages/1/id",),
     ),
-    "poloniex": Login(
-        "poloniex",
-        orders,
-        clock=("/messages/0/params/signTimestamp",),
-        sends=2,
-        replies=('{"channel":"auth","data":{"success":true,"ts":1}}',),
-    ),
+    "poloniex": _POLONIEX,
+    "poloniex order": replace(_POLONIEX, call=place(SPOT), own=("/messages/1/id",)),
+    "poloniex cancel": replace(_POLONIEX, call=cancel(SPOT), own=("/messages/1/id",)),
     "upbit": Login(
         "upbit",
         orders,

@@ -9,18 +9,22 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from rig.station import make_config
+from sealgate.http.headers import Head
 from sealgate.machine.system import System
 from sealgate.server.gateway import running_gateway
 from sealgate.venues.key_kinds import Kind
+from sealgate.venues.order_terms import read_orders
+from sealgate.venues.routes import Lane, Permission
 from sealgate.venues.streams import MessageSigning
 from sealgate.venues.venue import Venue
 from venues.stream_bots import UUID, Key, bot_of, dial_at_once, dial_gateway, key_for, run, sign_its_own
-from venues.stream_calls import LOGINS, UNHELD, Login
+from venues.stream_calls import LOGINS, MARKETS, UNHELD, Login
 from venues.stream_through import (
     Arrived,
     ScriptedExchange,
@@ -221,6 +225,28 @@ async def test_what_arrives_is_what_ccxt_sends_with_the_real_key(
     assert not login.uuid or at(arrived.tree, login.uuid) != UUID
     now_ms = System().wall() * 1000
     assert all(abs(found - now_ms) < 200_000 for found in times_of(login, arrived.tree).values())
+
+
+@pytest.mark.parametrize("name", [name for name in LOGINS if name.endswith(("order", "edit", "cancel"))])
+async def test_what_ccxt_orders_is_an_order_that_a_policy_reads(name: str) -> None:
+    login, dummy = LOGINS[name], keys_for(name)[1]
+    async with scripted_exchange(login) as exchange:
+        came = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
+    stream, text = stream_of(venue_for(name), came), came.messages[-1]
+    rule, route = stream.find(stream.clear(text), Kind(login.kind))
+    assert rule is not None
+    assert route.needs is Permission.TRADE
+    if name.endswith("cancel"):
+        assert (route.lane, route.is_cancel) == (Lane.CANCEL, True)
+        return
+    assert route.lane is Lane.ORDER
+    assert route.order is not None
+    (terms,) = read_orders(route.order, None, text.encode(), Head({}, b""))
+    assert (terms.size, terms.price) == (
+        Decimal(3),
+        None if route.order.price is None else Decimal("65000.5"),
+    )
+    assert terms.symbol in {market["id"] for market in MARKETS}
 
 
 def signed_in(venue: Venue) -> Iterator[tuple[str, MessageSigning, Iterable[Kind]]]:
