@@ -147,11 +147,11 @@ def within(text: str, path: tuple[str, ...]) -> bool:
     for step in path:
         try:
             inner, is_text = opened(value)
+            if is_text:
+                return True
             value = child(inner, step)
         except (KeyError, ValueError):
             return False
-        if is_text:
-            return True
     return False
 
 

@@ -7,7 +7,7 @@ import pytest
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import Auth, Lane, Permission
 from sealgate.venues.stream_grammar import STREAM_NAMES
-from sealgate.venues.streams import MessageRule, Stream, find_stream, headers_of, id_of, plain_host
+from sealgate.venues.streams import MessageRule, Stream, find_stream, headers_of, plain_host, use
 from sealgate.venues.venue import VenueError, read_venue
 
 HEAD = """name = "mine"
@@ -154,6 +154,14 @@ def error(text: str) -> str:
         (f'{MESSAGE}reply = {{ id = "/id", done = 5 }}', "5: done must be a list"),
         (f'{MESSAGE}reply = {{ id = "/id", ok = 5 }}', "5: unknown key ok; it may be id, at, when, done"),
         (f"{HOST}[streams.reply]\nid = 5", "4: id must be a text"),
+        *(
+            (
+                f'{HOST}[streams.reply]\nid = "/id"\nwait = "{wait}"',
+                f"5: '{wait}' is not a place and how it is meant, as /retry as in_s is",
+            )
+            for wait in ("/retry", "/retry as", "retry as in_s", "/retry as in_h", " as in_s")
+        ),
+        (f'{HOST}[streams.reply]\nstatus = "s"', "4: status = 's' is not a JSON pointer such as /status"),
         # What the exchange asks, and the handshake.
         (
             f'{MESSAGE}signs = "{{challenge|sha256bin}}"\nputs = {{ "/a" = "{{signature}}" }}',
@@ -398,62 +406,6 @@ def test_orders_and_cancels_without_a_reply_of_their_own_have_that_of_the_stream
     assert rule_of(ORDERS, {"op": "sign"}).reply is None
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ({"id": 1}, "1"),
-        ({"id": "1"}, "1"),
-        ({"id": ""}, None),
-        ({"id": True}, None),
-        ({"id": 1.5}, None),
-        ({"id": None}, None),
-        ({"id": ["1"]}, None),
-        ({}, None),
-        ([], None),
-    ],
-)
-def test_an_id_is_a_text_or_a_whole_number(message: Any, expected: str | None) -> None:
-    assert id_of(message, "/id") == expected
-
-
-def test_a_reply_is_known_by_its_id_or_by_what_it_must_have() -> None:
-    text = 'at = "/header/ref"\nwhen = { "/kind" = "r" }\ndone = { "/ok" = true }\n'
-    by_id = rule_of(f'{MESSAGE}[streams.messages.reply]\nid = "/id"\n{text}', {"op": "auth"}).reply
-    by_words = rule_of(f"{MESSAGE}[streams.messages.reply]\n{text}", {"op": "auth"}).reply
-    assert by_id is not None
-    assert by_words is not None
-    for reply in (by_id, by_words):
-        assert reply.answers("7", {"kind": "r", "header": {"ref": 7}})
-        assert not reply.answers("7", {"kind": "x", "header": {"ref": 7}})
-    for header in ({"ref": 8}, {"ref": True}, {}):
-        assert not by_id.answers("7", {"kind": "r", "header": header})
-        assert by_words.answers("7", {"kind": "r", "header": header})
-    assert not by_id.answers(None, {"kind": "r"})
-    assert by_words.answers(None, {"kind": "r"})
-
-
-def test_a_reply_means_the_first_of_what_it_may_mean_that_is_in_it() -> None:
-    text = """[streams.messages.reply]
-id = "/id"
-limited = { "/code" = 429 }
-unknown = [{ "/code" = 500 }, { "/late" = true }]
-done = { "/code" = [0, 429, 500] }
-refused = { "/code" = "*" }
-"""
-    reply = rule_of(MESSAGE + text, {"op": "auth"}).reply
-    assert reply is not None
-    for message, meaning in (
-        ({"code": 429}, "limited"),
-        ({"code": 500}, "unknown"),
-        ({"code": 0, "late": True}, "unknown"),
-        ({"code": 0}, "done"),
-        ({"code": "0"}, "refused"),
-        ({"ack": True}, ""),
-        ([], ""),
-    ):
-        assert reply.meaning(message) == meaning
-
-
 def test_a_challenge_and_a_handshake_are_kept() -> None:
     text = f"""{HOST}[streams.challenge]
 when = {{ "/event" = "challenge" }}
@@ -479,6 +431,10 @@ query = {{ key = "{{api_key}}" }}
     assert second.handshake is not None
     assert (first.handshake.is_dated, second.handshake.is_dated) == (True, False)
     assert list(headers_of([first, second, stream(HOST)])) == ["x-sign", "x-key"]
+    assert [use([first, second], name) for name in ("challenge", "timestamp", "api_key", "uid")] == [
+        *(True, True, True, False)
+    ]
+    assert not use([stream(HOST)], "api_key")
 
 
 @pytest.mark.parametrize(

@@ -248,9 +248,10 @@ def _challenge(table: Table) -> Challenge | None:
 def _reply(table: Table) -> ReplyRule:
     inner = table.table("reply", REPLY_KEYS)
     own = inner.checked("id", POINTER, "a JSON pointer such as /id", "")
-    wait, _, moment = inner.text("wait", "").partition(" as ")
-    if wait and not (POINTER.fullmatch(wait) and moment in MOMENTS):
-        raise inner.error("wait", f"{wait!r} is not a place and how it is meant, as /retry as in_s is")
+    written = inner.text("wait", "")
+    wait, _, moment = written.partition(" as ")
+    if written and not (POINTER.fullmatch(wait) and moment in MOMENTS):
+        raise inner.error("wait", f"{written!r} is not a place and how it is meant, as /retry as in_s is")
     rule = ReplyRule(
         id=own,
         at=inner.checked("at", POINTER, "a JSON pointer such as /id", own),

@@ -7,6 +7,7 @@ stream without any is passed on unread.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from sealgate.venues.conditions import ANYTHING, Condition, any_holds, any_holds_of_one, holds
@@ -94,7 +95,7 @@ class ReplyRule:
         seconds = found / 1000 if self.moment.endswith("_ms") else float(found)
         if self.moment.startswith("epoch"):
             seconds -= server_now
-        return seconds if seconds > 0 else None
+        return seconds if 0 < seconds < inf else None
 
     def answers(self, id_text: str | None, document: object) -> bool:
         """Ask whether a message of the exchange is about the one with this id, None for one without."""
@@ -154,7 +155,7 @@ class Challenge:
     def may_be(self, text: str) -> bool:
         """Ask, before a message is read, whether it could be one: it has a text that is expected."""
         texts = [value for expected in self.when for value in expected.values if isinstance(value, str)]
-        return not texts or any(value in text for value in texts)
+        return not texts or any(all(piece in text for piece in value.split(ANYTHING)) for value in texts)
 
 
 class UnclearError(ValueError):
