@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rig.stream_lab import HOST, VENUE
+from rig.stream_venue import HOST, VENUE
 from sealgate.errors import Refusal
 from sealgate.keys.bot import Bot
 from sealgate.streams.access import check_open, find_wanted, judge

@@ -12,7 +12,8 @@ from aiohttp import WSMsgType, web
 from websockets.frames import Frame, Opcode
 
 from rig.bot import bot_at
-from rig.stream_lab import HOST, TOKENS, Lab, closed_as, running_lab
+from rig.stream_lab import TOKENS, Lab, closed_as, running_lab
+from rig.stream_venue import HOST
 from rig.wire import PATIENCE_S, until
 
 PUBLIC = f"/{HOST}/public/x"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import unused_port
 
-from rig.stream_lab import API_KEY, HOST, SECRET, TOKENS, Lab, closed_as, running_lab
+from rig.stream_lab import API_KEY, SECRET, TOKENS, Lab, closed_as, running_lab
+from rig.stream_venue import HOST
 from rig.wire import until
 
 

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import unused_port
 
-from rig.stream_lab import API_KEY, HOST, SECRET, TOKENS, Lab, running_lab
+from rig.stream_lab import API_KEY, SECRET, TOKENS, Lab, running_lab
+from rig.stream_venue import HOST
 from rig.wire import until
 
 

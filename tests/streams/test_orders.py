@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, web
 
-from rig.stream_lab import HOST, SECRET, Lab, closed_as, running_lab
+from rig.stream_lab import SECRET, Lab, closed_as, running_lab
+from rig.stream_venue import HOST
 from rig.wire import until
 from sealgate.orders.halts import Scope
 from sealgate.orders.outcome import Conclusion, Outcome
