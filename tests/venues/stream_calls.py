@@ -139,14 +139,6 @@ _HITBTC = Login(
 )
 _BINANCE = Login("binance", balance, clock=("/messages/0/params/timestamp",))
 _BINANCE_ORDER = replace(_BINANCE, call=place(SPOT))
-_LISTEN_KEY = {"listenKey": "pqia91ma19a5s61cv6a81va65"}
-_BINANCE_KEY = Login(
-    "binanceusdm",
-    orders,
-    rest={"/fapi/v1/listenKey": _LISTEN_KEY},
-    sends=0,
-    options={"watchPositions": {"fetchPositionsSnapshot": False}},
-)
 _BINANCE_KINDS: Mapping[str, Mapping[str, Any]] = {
     "": {},
     ":ed25519": {"kind": "ed25519", "secret": "pem"},
@@ -202,26 +194,6 @@ _HTX_SWAP = replace(
     clock=("/messages/0/Timestamp",),
     replies=('{"op":"auth","type":"api","err-code":0,"ts":1}',),
 )
-_KUCOIN = Login(
-    "kucoin",
-    orders,
-    options={"uta": False},
-    rest={
-        "/api/v1/bullet-private": {
-            "code": "200000",
-            "data": {
-                "token": "2neAiuYvAU61ZDXANAGAsiL4",
-                "instanceServers": [
-                    {
-                        "endpoint": "wss://ws-api-spot.kucoin.com/",
-                        "pingInterval": 18000,
-                        "protocol": "websocket",
-                    }
-                ],
-            },
-        }
-    },
-)
 _ORDERLY = Login(
     "woofipro",
     orders,
@@ -255,11 +227,6 @@ LOGINS: dict[str, Login] = {
     "binancecoinm cancel": replace(_BINANCE, exchange="binancecoinm", call=cancel(INVERSE)),
     "binancecoinm edit": replace(_BINANCE, exchange="binancecoinm", call=edit(INVERSE)),
     "binanceusdm edit": replace(_BINANCE, exchange="binanceusdm", call=edit(LINEAR)),
-    "binancecoinm listen key": replace(
-        _BINANCE_KEY,
-        exchange="binancecoinm",
-        rest={"/dapi/v1/listenKey": _LISTEN_KEY},
-    ),
     **{
         f"{name}{kind} order": replace(_BINANCE_ORDER, exchange=name, call=call, **changes)
         for name, call in (
@@ -269,7 +236,6 @@ LOGINS: dict[str, Login] = {
         )
         for kind, changes in _BINANCE_KINDS.items()
     },
-    "binanceusdm listen key": _BINANCE_KEY,
     "bitfinex": Login("bitfinex", orders, clock=("/messages/0/authNonce",)),
     "bitget": _BITGET,
     "bitget v3": replace(_BITGET, call=lambda exchange: exchange.watch_orders(params={"uta": True})),
@@ -370,29 +336,12 @@ LOGINS: dict[str, Login] = {
     "htx": _HTX,
     "htx-swap": _HTX_SWAP,
     "htx-swap inverse": replace(_HTX_SWAP, call=orders_of(INVERSE)),
-    "kraken": Login(
-        "kraken",
-        orders,
-        rest={
-            "/0/private/GetWebSocketsToken": {
-                "error": [],
-                "result": {"token": "1Dwc4lzSwNWO", "expires": 900},
-            }
-        },
-    ),
     "krakenfutures": Login(
         "krakenfutures",
         orders,
         sends=2,
         secret="base64",
         replies=('{"event":"challenge","message":"226aee50-88fc-4618-a42a-34f7709570b2"}',),
-    ),
-    "kucoin": _KUCOIN,
-    "kucoinfutures": replace(_KUCOIN, exchange="kucoinfutures", call=orders_of(LINEAR)),
-    "mexc": Login(
-        "mexc",
-        orders,
-        rest={"/api/v3/userDataStream": _LISTEN_KEY},
     ),
     "mexc-contract": Login("mexc", orders_of(LINEAR), clock=("/messages/0/param/reqTime",)),
     "modetrade": replace(_ORDERLY, exchange="modetrade", secret="orderly"),

@@ -25,6 +25,7 @@ from sealgate.venues.streams import MessageSigning
 from sealgate.venues.venue import Venue
 from venues.stream_bots import UUID, Key, bot_of, dial_at_once, dial_gateway, key_for, run, sign_its_own
 from venues.stream_calls import LOGINS, MARKETS, UNHELD, Login
+from venues.stream_keys import HANDED_OUT
 from venues.stream_through import (
     Arrived,
     ScriptedExchange,
@@ -44,6 +45,8 @@ BOT_MS = 1_690_000_000_387  # the bot's clock is years behind
 TOKEN = "a-token-of-thirty-two-letters-0001"
 NOW_MS = 1_790_000_000_387
 
+ROWS = LOGINS | HANDED_OUT
+
 Prepare = Callable[[Any], None]
 
 
@@ -54,7 +57,7 @@ def venue_for(name: str) -> Venue:
 
 def keys_for(name: str) -> tuple[Key, Key]:
     """Return the real key of a row, and the dummy one."""
-    return key_for(name, LOGINS[name], "real"), key_for(name, LOGINS[name], "dummy")
+    return key_for(name, ROWS[name], "real"), key_for(name, ROWS[name], "dummy")
 
 
 def lines_of(texts: Iterable[str]) -> list[str]:
@@ -116,16 +119,16 @@ def without(login: Login, tree: Any) -> Any:
     return {**tree, "headers": headers}
 
 
-@pytest.mark.parametrize("name", LOGINS)
+@pytest.mark.parametrize("name", ROWS)
 async def test_what_ccxt_sends_depends_on_key_and_time_alone(name: str) -> None:
-    login, (real, dummy) = LOGINS[name], keys_for(name)
+    login, (real, dummy) = ROWS[name], keys_for(name)
     async with scripted_exchange(login) as exchange:
         first = await sent_by_ccxt(exchange, real, {0: BOT_MS})
         assert len(first.messages) == login.sends
         again = await sent_by_ccxt(exchange, real, {0: BOT_MS})
         assert again.tree == first.tree
         later = await sent_by_ccxt(exchange, real, {0: NOW_MS})
-        assert (later.tree != first.tree) == bool(login.clock)
+        assert later.tree != first.tree if login.clock else later.tree == first.tree or login.own
         other = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
         assert (other.tree == first.tree) == bool(login.rest)  # what is signed there is the request for a key
     for sent, ms in ((first, BOT_MS), (later, NOW_MS)):
@@ -133,9 +136,9 @@ async def test_what_ccxt_sends_depends_on_key_and_time_alone(name: str) -> None:
     assert is_signed_by(first, login, real, "real")
 
 
-@pytest.mark.parametrize("name", LOGINS)
+@pytest.mark.parametrize("name", ROWS)
 async def test_by_the_venues_file_it_is_what_ccxt_sends_with_the_real_key(name: str) -> None:
-    login, (real, dummy) = LOGINS[name], keys_for(name)
+    login, (real, dummy) = ROWS[name], keys_for(name)
     async with scripted_exchange(login) as exchange:
         came = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
         arrived = signed_by_file(venue_for(name), login, real, came, NOW_MS)
@@ -160,9 +163,9 @@ def written(message: Any) -> str:
     return json.dumps(message, separators=(",", ":"))
 
 
-@pytest.mark.parametrize("name", LOGINS)
+@pytest.mark.parametrize("name", ROWS)
 async def test_empty_texts_do_as_well_as_those_of_a_dummy_key(name: str) -> None:
-    login, (real, dummy) = LOGINS[name], keys_for(name)
+    login, (real, dummy) = ROWS[name], keys_for(name)
     async with scripted_exchange(login) as exchange:
         came, other = [await sent_by_ccxt(exchange, key, {0: BOT_MS}) for key in (dummy, real)]
     both = zip(map(json.loads, came.messages), map(json.loads, other.messages), strict=True)
@@ -199,11 +202,11 @@ async def gateway_before(exchange: ScriptedExchange, name: str, real: Key) -> As
         yield int(url.rpartition(":")[2])
 
 
-@pytest.mark.parametrize("name", LOGINS)
+@pytest.mark.parametrize("name", ROWS)
 async def test_what_arrives_is_what_ccxt_sends_with_the_real_key(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    login, (real, dummy) = LOGINS[name], keys_for(name)
+    login, (real, dummy) = ROWS[name], keys_for(name)
     async with scripted_exchange(login) as exchange:
         came = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
         stream_of(venue_for(name), came)
@@ -266,7 +269,7 @@ def excuse(venue: Venue, kind: Kind) -> str | None:
 
 
 def test_every_kind_of_key_that_signs_on_a_venues_streams_has_a_row() -> None:
-    held = {(venue_for(name).name, login.kind) for name, login in LOGINS.items()}
+    held = {(venue_for(name).name, login.kind) for name, login in ROWS.items()}
     missing = {
         excuse(venue, kind) or f"{venue.name}:{kind}"
         for venue in map(venue_of, FILES)
@@ -279,7 +282,7 @@ def test_every_kind_of_key_that_signs_on_a_venues_streams_has_a_row() -> None:
 
 async def test_each_way_in_which_a_file_signs_is_in_a_row() -> None:
     held: dict[str, list[MessageSigning | None]] = {}
-    for name, login in LOGINS.items():
+    for name, login in ROWS.items():
         async with scripted_exchange(login) as exchange:
             came = await sent_by_ccxt(exchange, keys_for(name)[1], {0: BOT_MS})
         stream = stream_of(venue_for(name), came)
