@@ -32,6 +32,7 @@ COMPILED = (
     "request/checks.py",
     "request/standing.py",
     "request/strangers.py",
+    "http/frames.py",
     "venues/routes.py",
     "venues/own_parameters.py",
     "venues/encodings.py",

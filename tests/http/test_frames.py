@@ -139,12 +139,29 @@ def test_a_mask_of_a_server_is_followed() -> None:
     assert (follower.feed(raw), follower.messages) == (raw, 2)
 
 
+def read(frames: BotFrames, raw: bytes) -> list[BotMessage]:
+    """Return all messages that these bytes complete."""
+    frames.add(raw)
+    return [*iter(frames.next, None)]
+
+
+def test_a_flood_of_small_messages_is_read_bit_by_bit() -> None:
+    frames = BotFrames(1000)
+    frames.add(bot(Opcode.TEXT) * 10_000)
+    assert frames.next() == BotMessage(Opcode.TEXT, b"")
+    assert frames.unread_bytes > 50_000
+    assert len([*iter(frames.next, None)]) == 9_999
+    frames.add(bot(Opcode.TEXT) * 10_000)
+    frames.clear()
+    assert (frames.next(), frames.unread_bytes) == (None, 0)
+
+
 def test_a_bots_messages_are_whole() -> None:
     frames = BotFrames(1000)
     raw = bot(Opcode.TEXT, b"on", fin=False) + bot(Opcode.PING, b"?") + bot(Opcode.CONT, b"e")
-    assert frames.feed(raw[:5]) == []
-    assert frames.feed(raw[5:]) == [BotMessage(Opcode.PING, b"?"), BotMessage(Opcode.TEXT, b"one")]
-    assert frames.feed(bot(Opcode.BINARY, b"\xff") + bot(Opcode.CLOSE, b"\x03\xe8")) == [
+    assert read(frames, raw[:5]) == []
+    assert read(frames, raw[5:]) == [BotMessage(Opcode.PING, b"?"), BotMessage(Opcode.TEXT, b"one")]
+    assert read(frames, bot(Opcode.BINARY, b"\xff") + bot(Opcode.CLOSE, b"\x03\xe8")) == [
         BotMessage(Opcode.BINARY, b"\xff"),
         BotMessage(Opcode.CLOSE, b"\x03\xe8"),
     ]
@@ -162,7 +179,7 @@ def test_a_bots_messages_are_whole() -> None:
 )
 def test_what_is_no_message_is_a_fault(raw: bytes, code: int) -> None:
     frames = BotFrames(1000)
-    assert frames.feed(raw) == [BotMessage(Opcode.TEXT, b"ok")]
+    assert read(frames, raw) == [BotMessage(Opcode.TEXT, b"ok")]
     assert frames.fault is not None
     assert frames.fault[0] == code
 
@@ -253,3 +270,11 @@ def test_the_answer_to_an_offer_of_our_own(fields: list[tuple[bytes, bytes]], fa
     found = accept_fault(fields, KEY, [b"one"])
     assert bool(found) == bool(fault)
     assert fault in found
+
+
+def test_a_flood_of_small_frames_is_followed_bit_by_bit() -> None:
+    follower, raw = FrameFollower(), server(Opcode.TEXT) * 5000
+    passed = [follower.feed(raw)]
+    while follower.has_more:
+        passed.append(follower.feed(b""))
+    assert (b"".join(passed), follower.messages, len(passed)) == (raw, 5000, 3)

@@ -8,18 +8,19 @@ from typing import Final
 
 HELD_BYTES: Final = 64 * 1024  # of a frame that has not arrived whole; a larger one is passed on in parts
 MOST_READ_BYTES: Final = 64 * 1024  # of a message that is read
+_MOST_FRAMES: Final = 2048  # that are followed at a time
 _TEXT: Final = 1
 _CLOSE: Final = 8
 _FIRST_CONTROL: Final = 8
 _LENGTH_OF_2: Final = 126
-_LENGTH_OF_8: Final = 127
 
 
 class FrameFollower:
     """Follows the frames of a server.
 
     `messages` and `bytes` count what came. `has_closed`: a close frame came, `code` and `reason` are its own
-    (1005 where it has none). `reads`: keep text messages, for `take_texts`.
+    (1005 where it has none). `reads`: keep text messages, for `take_texts`. `has_more`: so many frames came
+    at once that `feed` is to be called again, with nothing.
     """
 
     def __init__(self) -> None:
@@ -29,6 +30,7 @@ class FrameFollower:
         self.code = 1005
         self.reason = ""
         self.reads = False
+        self.has_more = False
         self._held = b""  # the beginning of a frame
         self._left = 0  # bytes of a large frame that are still to come
         self._texts: list[str] = []
@@ -46,36 +48,29 @@ class FrameFollower:
         if self._held:
             data = self._held + data
             self._held = b""
-        size = len(data)
+        size, frames = len(data), 0
+        self.has_more = False
         at = min(self._left, size)
         self._left -= at
         while size - at >= 2:  # noqa: PLR2004 - the shortest head
-            first, second = data[at], data[at + 1]
-            # 1. How long is it? A mask, which no server may send, takes four bytes more.
-            length = second & 0x7F
-            head = 6 if second & 0x80 else 2
-            if length == _LENGTH_OF_2:
-                if size - at < 4:  # noqa: PLR2004 - with 16 bits of length
-                    break
-                length = data[at + 2] << 8 | data[at + 3]
-                head += 2
-            elif length == _LENGTH_OF_8:
-                if size - at < 10:  # noqa: PLR2004 - with 64 bits of length
-                    break
-                length = int.from_bytes(data[at + 2 : at + 10], "big")
-                head += 8
+            frames += 1
+            if frames > _MOST_FRAMES:
+                self.has_more = True
+                break
+            head, length = _lengths(data, at)
+            if not head:
+                break
             end = at + head + length
-            # 2. Has it arrived whole? A large one is not waited for.
+            # Has it arrived whole? A large one is not waited for.
             if end > size:
                 if head + length <= HELD_BYTES:
                     break
                 self._left = end - size
-                self._note(first, b"", is_read=False)
+                self._note(data[at], b"", is_read=False)
                 at = size
                 break
-            self._note(
-                first, data[at + head : end] if self.reads or first & 0x0F == _CLOSE else b"", is_read=True
-            )
+            is_wanted = self.reads or data[at] & 0x0F == _CLOSE
+            self._note(data[at], data[at + head : end] if is_wanted else b"", is_read=True)
             at = end
         if at == size:
             return data
@@ -113,3 +108,15 @@ class FrameFollower:
         """Return the text messages that arrived since the last call, while `reads` was set."""
         texts, self._texts = self._texts, []
         return texts
+
+
+def _lengths(data: bytes, at: int) -> tuple[int, int]:
+    """Return how long the head and the payload of a frame are; (0, 0) while that has not arrived."""
+    second, left = data[at + 1], len(data) - at
+    length = second & 0x7F
+    head = 6 if second & 0x80 else 2  # with a mask, which no server may send
+    if length < _LENGTH_OF_2:
+        return head, length
+    if length == _LENGTH_OF_2:
+        return (head + 2, data[at + 2] << 8 | data[at + 3]) if left >= 4 else (0, 0)  # noqa: PLR2004 - 16 bits
+    return (head + 8, int.from_bytes(data[at + 2 : at + 10], "big")) if left >= 10 else (0, 0)  # noqa: PLR2004 - 64

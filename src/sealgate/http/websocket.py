@@ -5,6 +5,7 @@ Also the upgrade itself (RFC 6455 section 4). No socket, no loop.
 
 import base64
 import binascii
+from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -21,7 +22,7 @@ CLOSE: Final = Opcode.CLOSE
 _CONTINUATION: Final = Opcode.CONT
 _FIRST_CONTROL: Final = Opcode.CLOSE
 _KEY_BYTES: Final = 16
-_NO_CODE: Final = 1005  # a close frame without a code
+_PIECE_BYTES: Final = 4 * 1024
 _LONGEST_REASON: Final = 123  # bytes (section 5.5)
 _NOT_SENT_CODES: Final = frozenset({1005, 1006, 1015})  # no frame may have them
 PROTOCOL_FIELD: Final = b"sec-websocket-protocol"
@@ -130,24 +131,51 @@ class BotFrames:
     """Reads what a bot sends: messages, whole and in order, and control frames.
 
     `fault` is the close code and the reason by which the library ends what is no WebSocket, None before.
+    `unread_bytes` are those behind the messages that were read.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self._protocol = Protocol(Side.SERVER, state=State.OPEN, max_size=most_bytes)
-        self._parts: list[bytes] = []
+        self._unread: deque[bytes] = deque()
+        self.unread_bytes = 0
+        self._parts: list[bytes] = []  # of a message
         self._opcode = _CONTINUATION
+        self._whole: deque[BotMessage] = deque()
         self.fault: tuple[int, str] | None = None
 
-    def feed(self, data: bytes) -> list[BotMessage]:
-        """Return the messages and control frames that these bytes complete."""
+    def add(self, data: bytes) -> None:
+        """Take bytes of the bot; `next` reads them."""
+        self._unread.append(data)
+        self.unread_bytes += len(data)
+
+    def next(self) -> BotMessage | None:
+        """Return the next message or control frame, None where there is no whole one, or a fault.
+
+        Few bytes are read at a time, as they may be hundreds of messages.
+        """
+        while not self._whole and self._unread and self.fault is None:
+            data = self._unread.popleft()
+            if len(data) > _PIECE_BYTES:
+                self._unread.appendleft(data[_PIECE_BYTES:])
+                data = data[:_PIECE_BYTES]
+            self.unread_bytes -= len(data)
+            self._read(data)
+        return self._whole.popleft() if self._whole else None
+
+    def clear(self) -> None:
+        """Drop what was not taken."""
+        self._unread.clear()
+        self._whole.clear()
+        self.unread_bytes = 0
+
+    def _read(self, data: bytes) -> None:
         self._protocol.receive_data(data)
         self._protocol.data_to_send()  # answers of its own to pings and closes, which are passed on here
-        whole: list[BotMessage] = []
         for event in self._protocol.events_received():
             if not isinstance(event, Frame):
                 continue
             if event.opcode >= _FIRST_CONTROL:
-                whole.append(BotMessage(event.opcode, bytes(event.data)))
+                self._whole.append(BotMessage(event.opcode, bytes(event.data)))
                 continue
             if event.opcode != _CONTINUATION:
                 self._opcode = event.opcode
@@ -157,11 +185,10 @@ class BotFrames:
                 self._parts = []
                 if self._opcode == TEXT and not _is_utf8(message):
                     self.fault = 1007, "a text is not UTF-8"
-                    return whole
-                whole.append(BotMessage(self._opcode, message))
+                    return
+                self._whole.append(BotMessage(self._opcode, message))
         if self._protocol.parser_exc is not None and self._protocol.close_sent is not None:
             self.fault = self._protocol.close_sent.code, self._protocol.close_sent.reason
-        return whole
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -7,7 +7,6 @@ the task of its connection, as some of it must wait: for the clock, for the limi
 import asyncio
 import contextlib
 import json
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -45,7 +44,8 @@ from sealgate.venues.streams import MessageRule, MessageSigning, id_of
 if TYPE_CHECKING:
     from sealgate.request.admission import Peer
 
-MOST_QUEUED_BYTES: Final = 64 * 1024  # of a bot's messages before its connection is held
+MOST_UNREAD_BYTES: Final = 64 * 1024  # of a bot before its connection is held
+_MANY: Final = 64  # messages of a bot, after which others have their turn
 _CLOSING_S: Final = 5.0  # from the first close frame until both connections are cut
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
@@ -101,8 +101,7 @@ class OpenStream:
         self._token = token
         self._follower = FrameFollower()
         self._frames = BotFrames(self.pipeline.backend.rules.max_body)
-        self._queue: deque[BotMessage] = deque()
-        self._queued_bytes = 0
+        self._next: BotMessage | None = None  # behind an order that waits
         self._arrival: asyncio.Future[None] | None = None  # the task waits here for the bot's next message
         self._sent = Traffic()
         self._challenge = ""
@@ -147,18 +146,23 @@ class OpenStream:
         self._exchange_end.take_over(self._from_exchange, self._exchange_lost)
         self._bot_end.take_over(self._from_bot)
         try:
+            passed = 0
             while not self._is_over:
-                while self._queue and not self._is_over:
-                    event = self._queue.popleft()
-                    self._queued_bytes -= len(event.data)
-                    if self._queued_bytes <= MOST_QUEUED_BYTES:
-                        self._bot_end.let_go(self)
-                    await self._pass(event)
+                message = self._next or self._frames.next()
+                self._next = None
+                if self._frames.unread_bytes <= MOST_UNREAD_BYTES:
+                    self._bot_end.let_go(self)
+                if message is not None:
+                    await self._pass(message)
                     with contextlib.suppress(ConnectionResetError):  # `_exchange_lost` says what follows
                         await self._exchange_end.drain()
+                    passed += 1
+                    if passed % _MANY == 0:
+                        await asyncio.sleep(0)  # noqa: TID251 - takes no time
+                    continue
                 if self._frames.fault is not None:
                     self.close(*self._frames.fault)
-                if not (self._queue or self._is_over):
+                if not self._is_over:
                     self._arrival = asyncio.get_running_loop().create_future()
                     await self._arrival
         finally:
@@ -174,15 +178,16 @@ class OpenStream:
 
     def _from_bot(self, data: bytes) -> None:
         """Take what the bot sends."""
-        if self._frames.fault is not None or self._has_bot_closed:
+        if self._has_bot_closed:
             return
-        for event in self._frames.feed(data):
-            self._queue.append(event)
-            self._queued_bytes += len(event.data)
-            if event.opcode is CLOSE and self.waiting is not None:
-                self.waiting.stop(Refusal("deadline_exceeded", _CLOSED_WHILE_WAITING))
-        if self._queued_bytes > MOST_QUEUED_BYTES:
+        self._frames.add(data)
+        if self._frames.unread_bytes > MOST_UNREAD_BYTES:
             self._bot_end.hold(self)
+        # An order that waits is not sent once its bot says goodbye right behind it.
+        if self.waiting is not None and self._next is None:
+            self._next = self._frames.next()
+            if self._next is not None and self._next.opcode is CLOSE:
+                self.waiting.stop(Refusal("deadline_exceeded", _CLOSED_WHILE_WAITING))
         self._wake()
 
     def _from_exchange(self, data: bytes) -> None:
@@ -197,6 +202,15 @@ class OpenStream:
         if self._follower.has_closed and self._timer is None:
             self._end = "exchange", self._follower.code, ""
             self._close_in_time()
+        if self._follower.has_more:  # a flood of small frames: others have their turn first
+            self._exchange_end.hold(self)
+            asyncio.get_running_loop().call_soon(self._from_exchange_on)
+
+    def _from_exchange_on(self) -> None:
+        self._exchange_end.let_go(self)
+        self._from_exchange(b"")
+        if self._has_exchange_closed:
+            self._exchange_lost()
 
     def _bot_lost(self) -> None:
         """Take leave of the exchange: the bot's connection is lost."""
@@ -213,6 +227,8 @@ class OpenStream:
     def _exchange_lost(self) -> None:
         """Tell the bot that the exchange is gone, unless it knows."""
         self._has_exchange_closed = True
+        if self._follower.has_more:  # its close frame, perhaps
+            return
         if not (self._follower.has_closed or self._is_closed_by_us or self._has_bot_closed):
             self.close(_RESTART, "upstream_broken: the exchange closed the connection without a word")
         self._end_if_closed()
@@ -222,7 +238,8 @@ class OpenStream:
         if self._is_closed_by_us or self._is_over:
             return
         self._is_closed_by_us, self._end = True, ("gateway", code, reason)
-        self._queue.clear()
+        self._frames.clear()
+        self._next = None
         if (
             self._follower.is_between
             and not self._follower.has_closed
