@@ -6,6 +6,7 @@ import pytest
 
 from sealgate.config.venues import venue_names
 from sealgate.venues.environments import Environment
+from sealgate.venues.streams import plain_host
 from venues.calls import GONE, VENUES
 from venues.through import named, printed_by
 
@@ -65,3 +66,10 @@ def test_the_hosts_of_streams_that_an_environment_has_are_other_ones() -> None:
     for venue in map(named, venue_names()):
         for environment in venue.environments.values():
             assert all(host != other for host, other in environment.streams.items())
+
+
+def test_they_stand_in_for_hosts_of_streams_that_the_file_has() -> None:
+    for venue in map(named, venue_names()):
+        listed = {host for stream in venue.streams for host in stream.hosts}
+        for environment in venue.environments.values():
+            assert set(map(plain_host, environment.streams)) <= listed, venue.name
