@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
@@ -197,9 +197,13 @@ def _failed(failure: Failure) -> Refusal:
 def _target(wanted: Wanted, signed: SignedHandshake) -> str:
     """Return path and query of the upgrade, with what is signed in the place of the bot's own."""
     path, query = signed.path or wanted.target.path, wanted.target.query or ""
-    own = [one for one in query.split("&") if one and one.partition("=")[0] not in signed.query]
+    own = [one for one in query.split("&") if one and _name(one) not in signed.query]
     own += [f"{name}={quote(value, safe='')}" for name, value in signed.query.items()]
     return f"{path}?{'&'.join(own)}" if own else path
+
+
+def _name(parameter: str) -> str:
+    return unquote_plus(parameter.partition("=")[0])
 
 
 def _without(lines: bytes, headers: Mapping[str, str]) -> bytes:

@@ -60,4 +60,7 @@ class StreamSigner:
         """Return what a signed upgrade has of the gateway's. Raises Refusal `clock_unsynced`."""
         moment = await self.moment(signing, hash(signing.signs), "", give_up_at)
         make = partial(self._sealer.handshake, signing, moment)
-        return await run_aside(make) if self.live_key.key.sealer.signer.is_slow else make()
+        try:
+            return await run_aside(make) if self.live_key.key.sealer.signer.is_slow else make()
+        except UnsignableError as error:
+            raise Refusal("bad_request", f"The upgrade cannot be signed: {error}.") from None
