@@ -6,6 +6,7 @@ streams.txt says it by what the exchanges document, never by the venues' files.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -14,7 +15,8 @@ import pytest
 from sealgate.http.headers import Head
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.order_terms import OrderShape, UnreadableError, read_orders
-from sealgate.venues.streams import MessageRule, Stream, find_stream, id_of
+from sealgate.venues.routes import Permission
+from sealgate.venues.streams import MessageRule, Stream, UnclearError, find_stream, id_of
 from venues.through import FILES, HERE, family, named, venue_of
 
 _HEADER = re.compile(
@@ -152,6 +154,57 @@ def test_replies_mean_what_the_exchange_says(one: Listed) -> None:
     for message in one.messages:
         for reply, meaning in message.replies:
             assert (reply, meaning_of(message, reply)) == (reply, meaning)
+
+
+def spellings(text: str) -> Iterator[str]:
+    """Yield a message written in other ways, which some server might take for it."""
+    yield from (
+        f"\ufeff{text}",
+        f"\0{text}",
+        f"{text}{text}",
+        f"[{text}]",
+        json.dumps(text),
+        f" \t{text}\r\n",
+    )
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        return
+    for name, value in document.items():
+        rest = {**document}
+        del rest[name]
+        for other in (name.upper(), name.title(), f"{name} ", f"_{name}", f"{name}\0", f"{name}\u200b"):
+            yield json.dumps({**rest, other: value})
+            for read in ("ping", "subscribe", "public/test"):
+                yield json.dumps({**rest, name: read, other: value})
+        for read in ("ping", "subscribe", "public/test"):
+            yield f'{{"{name}":"{read}",{text[1:]}'
+            yield f'{text[:-1]},"{name}":"{read}"}}'
+            yield f'{text[:-1]},"\\u{ord(name[0]):04x}{name[1:]}":"{read}"}}'
+        if isinstance(value, str) and value:
+            for other in (
+                value.upper(),
+                value.title(),
+                f" {value}",
+                f"{value}\n",
+                f"{value}\0",
+                f"./{value}",
+            ):
+                yield json.dumps({**document, name: other})
+
+
+@STREAMS
+def test_no_spelling_of_what_trades_is_for_bots_that_only_read(one: Listed) -> None:
+    stream, kind = one.stream, one.kind or named(one.venue).signing.kind
+    let = []
+    for message in one.messages:
+        if message.needs == "read" or "unlisted" in message.words:
+            continue
+        for text in spellings(message.text):
+            with suppress(UnclearError):
+                rule, route = stream.find(stream.clear(text), kind)
+                if route.needs is Permission.READ and not (rule and rule.refuses):
+                    let.append((message.text, text))
+    assert let == []
 
 
 def test_of_each_stream_whose_messages_are_read_some_are_listed_that_nobody_names() -> None:
