@@ -879,3 +879,23 @@ def test_the_bot_of_a_request_for_no_exchange() -> None:
     proxied, peer = parsed((FIELDS, "GET", "http://api.example.com/", (1, 1), Peer()))
     with pytest.raises(Refusal, match="as a proxy"):
         admission.identify(proxied, peer, lambda: "http://127.0.0.1:1", record)
+
+
+STREAMED = replace(RULES, prefix="", stream_hosts=frozenset({"stream.example.com", "ws.example.com:8443"}))
+
+
+@pytest.mark.parametrize("bot", [GRID, WATCH, CLERK])
+@pytest.mark.parametrize("host", ["stream.example.com", "Stream.example.com:443", "ws.example.com:8443"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_path_of_a_stream_is_not_shown_nor_sent_without_an_upgrade(
+    bot: Bot, host: str, method: str
+) -> None:
+    """A listen key may stand in it."""
+    for path in ("", "/", "/ws/a-listen-key?token=a-token"):
+        with pytest.raises(Refusal) as refused:
+            authorise(bot, method, f"/{host}{path}", head_of({}), STREAMED)
+        assert refused.value.slug == "upgrade_refused"
+        assert "listen-key" not in refused.value.detail
+    assert (
+        authorise(GRID, method, "/ws.example.com/x", head_of({}), STREAMED).target.path == "/ws.example.com/x"
+    )

@@ -27,6 +27,7 @@ from sealgate.orders.prices import Prices
 from sealgate.orders.validity import parse_valid_ms
 from sealgate.venues.order_terms import OrderShape, UnreadableError, read_orders
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable
+from sealgate.venues.streams import plain_host
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Version, trace, span, flags, and what later versions may add. All zeros are no id.
@@ -68,7 +69,7 @@ class Rules:
     `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name,
     `own` a name and the address that this bot has for itself. Without bots everybody is `local`; on the Unix
     socket only `local_users` are (None: whoever its mode lets in). `guards` are the policies by bot, `prices`
-    what replies teach for them, None: nothing.
+    what replies teach for them, None: nothing. `stream_hosts` begin the paths of streams.
     """
 
     prefix: str
@@ -86,6 +87,7 @@ class Rules:
     policies: PolicyMemory = field(default_factory=PolicyMemory)
     guards: Mapping[str, Guard] = field(default_factory=dict)
     prices: Prices | None = None
+    stream_hosts: frozenset[str] = frozenset()
 
     def bot_named(self, name: str) -> Bot | None:
         """Return the bot of a name, None where there is none."""
@@ -453,6 +455,10 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
         raise unknown_exchange(bot)
     target = parse_target(raw_target, rules.prefix)
     route = rules.routes.find(method, target.path[len(rules.prefix) :])
+    # A path of a stream may be a secret: it is neither shown nor sent as that of a request.
+    if not route.is_named and plain_host(target.path[1:].partition("/")[0]) in rules.stream_hosts:
+        detail = "This is the path of a stream; the request lacks the headers of an upgrade to a WebSocket."
+        raise Refusal("upgrade_refused", detail)
     if route.auth is Auth.APP_ONLY:
         raise Refusal("app_only", "The exchange allows this call only in its mobile app.")
     is_missing = route.needs not in bot.may

@@ -63,6 +63,7 @@ def build_rules(
         ),
         max_body=config.listen.max_body,
         body_timeout_s=config.listen.body_timeout,
+        stream_hosts=frozenset(exchange.venue.stream_hosts(exchange.environment)),
     )
 
 
