@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -33,7 +33,16 @@ from sealgate.request.context import RequestContext
 from sealgate.request.pipeline import Pipeline
 from sealgate.streams.access import Judged, Wanted, judge
 from sealgate.streams.login import Login
-from sealgate.streams.orders import Desk, StreamOrder, check, is_order, new_context, send_order, ticket_of
+from sealgate.streams.orders import (
+    Desk,
+    StreamOrder,
+    check,
+    is_order,
+    new_context,
+    refused,
+    send_order,
+    ticket_of,
+)
 from sealgate.streams.signing import StreamSigner
 from sealgate.streams.tally import FAILED, OK, Rate, StreamStatus, Traffic
 from sealgate.venues.conditions import holds
@@ -42,6 +51,8 @@ from sealgate.venues.stream_sealer import Moment
 from sealgate.venues.streams import MessageRule, MessageSigning, id_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sealgate.request.admission import Peer
 
 MOST_UNREAD_BYTES: Final = 64 * 1024  # of a bot before its connection is held
@@ -57,25 +68,17 @@ _UNSIGNED: Final = Moment(0, b"")
 log = structlog.get_logger("sealgate.streams")
 
 
-class Registry(Protocol):
-    """What keeps the open streams."""
-
-    desk: Desk
-
-    def ended(self, stream: "OpenStream") -> None:
-        """Remove a stream that is over."""
-
-
 class OpenStream:
     """One open stream. `pipeline` and `bot` are those of the configuration in use; the key stays the same.
 
     `waiting` is the record of the order that waits to be sent, `pending` are those that were sent.
-    `request_id` is that of the request that opened it.
+    `request_id` is that of the request that opened it; `on_end` is called once it is over. `end` is who
+    closed it, with which code, and the gateway's own reason: what the others write there is not kept.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - both ends, and who is at them
         self,
-        registry: Registry,
+        desk: Desk,
         request_id: str,
         wanted: Wanted,
         bot: Bot,
@@ -84,7 +87,7 @@ class OpenStream:
         exchange_end: UpstreamConnection,
         token: bytes,
     ) -> None:
-        self.desk = registry.desk
+        self.desk = desk
         self.request_id = request_id
         self.bot = bot
         self.rules = wanted.stream
@@ -92,9 +95,10 @@ class OpenStream:
         self.waiting: RequestContext | None = None
         self.pending: list[StreamOrder] = []
         self.is_logged_in = self.rules.handshake is not None
-        self.since = self.desk.system.wall()
-        self._began = self.desk.system.now()
-        self._registry = registry
+        self.since = desk.system.wall()
+        self.began = desk.system.now()
+        self.end = ("bot", _NO_CLOSE, "")
+        self.on_end: Callable[[OpenStream], None] | None = None
         self._signer = signer
         self._bot_end = bot_end
         self._exchange_end = exchange_end
@@ -112,8 +116,7 @@ class OpenStream:
         self._is_over = False
         self._timer: asyncio.TimerHandle | None = None
         self._read_if_asked()
-        self._rate = Rate(self._began)
-        self._end = ("bot", _NO_CLOSE, "")  # by whom, the code, the gateway's reason: nobody else's is logged
+        self._rate = Rate(self.began)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -200,7 +203,7 @@ class OpenStream:
                 self._read(text)
             self._read_if_asked()
         if self._follower.has_closed and self._timer is None:
-            self._end = "exchange", self._follower.code, ""
+            self.end = "exchange", self._follower.code, ""
             self._close_in_time()
         if self._follower.has_more:  # a flood of small frames: others have their turn first
             self._exchange_end.hold(self)
@@ -219,7 +222,7 @@ class OpenStream:
             self.waiting.hang_up()
         if not self._has_exchange_closed and not self._is_closed_by_us and self._timer is None:
             self._write(close_frame(_GOING_AWAY, "", is_masked=True))
-            self._end = "bot", _NO_CLOSE, "the bot is gone"
+            self.end = "bot", _NO_CLOSE, "the bot is gone"
             self._close_in_time()
         self._end_if_closed()
         self._wake()
@@ -237,7 +240,7 @@ class OpenStream:
         """Close the stream for a reason of the gateway's own: nothing more is passed on."""
         if self._is_closed_by_us or self._is_over:
             return
-        self._is_closed_by_us, self._end = True, ("gateway", code, reason)
+        self._is_closed_by_us, self.end = True, ("gateway", code, reason)
         self._frames.clear()
         self._next = None
         if (
@@ -274,18 +277,8 @@ class OpenStream:
             order.lose("The stream ended before a reply to it came.")
         self._exchange_end.close()
         self._wake()
-        closed_by, code, reason = self._end
-        self._registry.ended(self)
-        log.info(
-            "stream_closed",
-            **self.names,
-            seconds=round(self.desk.system.now() - self._began, 3),
-            to_bot=self._follower.messages,
-            to_exchange=self._sent.messages,
-            closed_by=closed_by,
-            code=code,
-            reason=reason or None,
-        )
+        if self.on_end is not None:
+            self.on_end(self)
 
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
@@ -305,15 +298,16 @@ class OpenStream:
             if not self._is_closed_by_us:
                 self._write(frame(CLOSE, event.data, is_masked=True))
                 if not self._follower.has_closed:
-                    self._end = "bot", code_and_reason(event.data)[0], ""
+                    self.end = "bot", code_and_reason(event.data)[0], ""
                 self._close_in_time()
             self._end_if_closed()
         elif not (self._is_closed_by_us or self._has_bot_closed):
             try:
                 await self._pass_data(event)
             except Refusal as refusal:
-                told = {"reason": refusal.slug, "detail": refusal.detail}
-                log.warning("stream_message_refused", **self.names, **told)
+                log.warning(
+                    "stream_message_refused", **self.names, reason=refusal.slug, detail=refusal.detail
+                )
                 self.close(_POLICY, f"{refusal.slug}: {refusal.detail}")
 
     async def _pass_data(self, event: BotMessage) -> None:
@@ -322,11 +316,15 @@ class OpenStream:
             self._write(frame(event.opcode, event.data, is_masked=True))
             return
         judged = None
-        if self.rules.is_read:
-            kind = self.live_key.key.sealer.signer.kind
-            judged = judge(self.rules, self.bot, kind, event.data, is_text=event.opcode is TEXT)
+        try:
+            if self.rules.is_read:
+                kind = self.live_key.key.sealer.signer.kind
+                judged = judge(self.rules, self.bot, kind, event.data, is_text=event.opcode is TEXT)
+            else:
+                self._check_token(event.data)
+        except Refusal as refusal:
+            raise refused(self, new_context(self), refusal) from None
         if judged is None:
-            self._check_token(event.data)
             self._sent.messages += 1
             self._write(frame(event.opcode, event.data, is_masked=True))
         elif judged.rule is not None and is_order(judged):
@@ -346,6 +344,8 @@ class OpenStream:
                 self._check_token(text.encode())
             else:
                 text = await self.sign(text, rule, await self.stamp(rule.signing, text, context))
+        except Refusal as refusal:
+            raise refused(self, context, refusal) from None
         finally:
             self.waiting = None
             self.desk.books.ended(context, None)
@@ -455,7 +455,6 @@ class OpenStream:
     def status(self) -> StreamStatus:
         """Return the state of the stream."""
         to_bot, to_exchange = self.traffic()
-        messages = to_bot.messages + to_exchange.messages
         return StreamStatus(
             request_id=self.request_id,
             exchange=self.pipeline.backend.config.name,
@@ -466,5 +465,5 @@ class OpenStream:
             is_logged_in=self.is_logged_in if self.rules.has_login else None,
             to_bot=to_bot,
             to_exchange=to_exchange,
-            messages_per_s=self._rate.take(messages, self.desk.system.now()),
+            messages_per_s=self._rate.take(to_bot.messages + to_exchange.messages, self.desk.system.now()),
         )

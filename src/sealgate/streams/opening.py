@@ -110,7 +110,7 @@ class StreamOpener:
             sent = credentials(fields)
             token = b"" if sent is None else sent[1]
             stream = OpenStream(
-                self._registry,
+                self._desk,
                 context.request_id,
                 wanted,
                 bot,

@@ -216,8 +216,18 @@ def new_context(stream: Carrier) -> RequestContext:
     """Return the record of a message, before anything is known of it."""
     context = RequestContext(stream.desk.system.request_id(), stream.desk.system.now(), METHOD, stream.task)
     context.exchange, context.bot = stream.pipeline.backend.config.name, stream.bot.name
+    context.key, context.route = stream.live_key.key.alias, stream.shown.path[1:]
     context.breaker = stream.live_key.breaker
     return context
+
+
+def refused(stream: Carrier, context: RequestContext, refusal: Refusal) -> Refusal:
+    """Report a message that is not recorded as an order, and was not sent; return why."""
+    context.refusal = refusal
+    stream.desk.books.ended(context, None)
+    context.end(refusal.reason.status, stream.desk.system.now())
+    stream.desk.report(context)
+    return refusal
 
 
 def _refused(stream: Carrier, context: RequestContext, refusal: Refusal) -> Refusal:

@@ -56,16 +56,29 @@ class Streams:
     def begin(self, stream: OpenStream) -> None:
         """Add a stream."""
         self._open.add(stream)
+        stream.on_end = self._ended
         log.info("stream_opened", **stream.names, open=len(self._open))
 
-    def ended(self, stream: OpenStream) -> None:
+    def _ended(self, stream: OpenStream) -> None:
         """Remove a stream, and keep the counts of what it carried."""
         if stream not in self._open:
             return
         self._open.remove(stream)
         exchange, bot = stream.pipeline.backend.config.name, stream.bot.name
-        for direction, traffic in zip(("to_bot", "to_exchange"), stream.traffic(), strict=True):
-            self.desk.tally.carried(exchange, bot, direction, traffic)
+        to_bot, to_exchange = stream.traffic()
+        self.desk.tally.carried(exchange, bot, "to_bot", to_bot)
+        self.desk.tally.carried(exchange, bot, "to_exchange", to_exchange)
+        closed_by, code, reason = stream.end
+        log.info(
+            "stream_closed",
+            **stream.names,
+            seconds=round(self.desk.system.now() - stream.began, 3),
+            to_bot=to_bot.messages,
+            to_exchange=to_exchange.messages,
+            closed_by=closed_by,
+            code=code,
+            reason=reason or None,
+        )
         if self._empty is not None and not self._open:
             self._empty.set()
 
