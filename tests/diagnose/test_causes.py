@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rig.refused_reads import NOW_MS, facts
 from rig.verdicts import judged, verdict
 from sealgate.diagnose.causes import Facts, WholeReply, causes_of, fix_of_own_read
 from sealgate.diagnose.reads import Read, judge_limited, judge_reads
@@ -14,29 +15,6 @@ from sealgate.keys.key_records import KeyRecord
 from sealgate.keys.wrong_secrets import Shape
 from sealgate.machine.findings import Finding, Level, Weight, blamed, clause
 from sealgate.venues.replies import Means
-
-NOW_MS = 1_800_000_000_000
-
-
-def facts(**known: Any) -> Facts:
-    """Return facts that speak for nothing, but for those that are given."""
-    usual: dict[str, Any] = {
-        "alias": "main",
-        "timestamp_ms": NOW_MS,
-        "round_trip_ms": 30,
-        "clock_error_ms": 2,
-        "recv_window_ms": 5000,
-        "server_now_s": NOW_MS / 1000,
-        "shape": Shape(),
-        "record": None,
-        "is_listed": None,
-        "is_to_trade": False,
-        "scheme_is_default": True,
-        "header_prefix": "X-SERVICE-",
-        "path": "/v1/trade/symbols/list",
-    }
-    return Facts(**usual | known)
-
 
 OUTSIDE = "Timestamp outside recv_window ({window}ms). Server time: {server}"
 SIGNATURE = "Invalid HMAC signature"

@@ -87,6 +87,11 @@ def error(text: str) -> str:
         (f'{MESSAGE}kinds = ["dsa"]', "5: 'dsa' in kinds is not a kind of key (hmac, ed25519, rsa, es256)"),
         (f"{MESSAGE}login = 1", "5: login must be true or false"),
         (f"{MESSAGE}refuses = 1", "5: refuses must be a text"),
+        (f"{MESSAGE}message = 1", "5: message must be a text"),
+        *(
+            (f"{MESSAGE}message = '{text}'", """5: message is not a JSON text such as '{"op":"login"}'""")
+            for text in ("{", "5", '"login"')
+        ),
         (f'{MESSAGE}drops = "url"', "5: 'url' in drops is not a JSON pointer such as /url"),
         (
             f'{MESSAGE}order = {{ in = "form" }}',
@@ -170,6 +175,7 @@ def error(text: str) -> str:
         (f"{HOST}[streams.challenge]\n", "3: at is missing"),
         (f'{HOST}[streams.challenge]\nat = "m"', "4: at = 'm' is not a JSON pointer such as /message"),
         (f'{HOST}[streams.challenge]\nat = "/m"\nwhen = 5', "5: when must be a table"),
+        (f"{HOST}[streams.challenge]\nat = '/m'\nmessage = 'x'", "5: message is not a JSON text such as"),
         (f'{HOST}[streams.challenge]\nat = "/m"\nif = 5', "5: unknown key if; it may be when, at"),
         (f"{HOST}[streams.handshake]", "3: a handshake needs headers, query or path"),
         (f"{HOST}[streams.handshake]\nputs = 5", "4: unknown key puts; did you mean parts?"),
@@ -410,6 +416,7 @@ def test_a_challenge_and_a_handshake_are_kept() -> None:
     text = f"""{HOST}[streams.challenge]
 when = {{ "/event" = "challenge" }}
 at = "/message"
+message = '{{"event":"challenge"}}'
 [streams.handshake]
 signs = "{{timestamp}}"
 headers = {{ X-Sign = "{{signature}}", x-key = "{{api_key}}" }}
@@ -424,7 +431,7 @@ query = {{ key = "{{api_key}}" }}
 """
     first, second = streams(text)
     assert first.challenge is not None
-    assert first.challenge.at == "/message"
+    assert (first.challenge.at, first.challenge.message) == ("/message", '{"event":"challenge"}')
     assert first.has_login
     assert second.has_login
     assert first.handshake is not None

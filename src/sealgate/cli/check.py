@@ -14,6 +14,9 @@ from sealgate.machine.findings import Finding
 @config_option
 @click.option("--offline", is_flag=True, help="Stop before the network.")
 @click.option(
+    "--streams", "has_streams", is_flag=True, help="Log in on a stream (WebSocket) with each key, too."
+)
+@click.option(
     "--path", metavar="PATH", help="What to read with each key.  [default: the venue's own signed read]"
 )
 @click.option(
@@ -27,14 +30,16 @@ def command(  # noqa: PLR0913 - one for each option
     exchange_name: str | None,
     *,
     offline: bool,
+    has_streams: bool,
     explain: bool,
     as_json: bool,
 ) -> None:
     """Check configuration, secrets, files, addresses, clock and keys; say what is wrong and how to fix it.
 
     It changes nothing and sends only reads, to each exchange: three for the time, one without a signature,
-    and one for each key and session token. After a 429 nothing more is sent there. The gateway may be
-    running. Run this as the user that the gateway runs as.
+    and one for each key and session token. With --streams it also opens a stream with each key, logs in and
+    closes it. After a 429 nothing more is sent there. The gateway may be running. Run this as the user that
+    the gateway runs as.
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """
@@ -46,7 +51,15 @@ def command(  # noqa: PLR0913 - one for each option
             lines = finding_lines(finding, line_width(), explains=explain, name_length=name_length)
             click.echo("\n".join(lines))
 
-    checked = check(config_file, path, os.environ, show, is_offline=offline, exchange_name=exchange_name)
+    checked = check(
+        config_file,
+        path,
+        os.environ,
+        show,
+        is_offline=offline,
+        has_streams=has_streams,
+        exchange_name=exchange_name,
+    )
     if as_json:
         click.echo(json.dumps(as_document(checked, explains=explain)))
     else:

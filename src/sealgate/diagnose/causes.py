@@ -49,7 +49,8 @@ class Facts:
     set `[signing]`. `path` was read, by `method`. `venue` names the file that states how requests are signed,
     "" if that is for the user to find out; `wants` are the settings that a key there must have besides its
     secret. `is_served`: a read that needs no key was answered. `accepted_read` is another read that was
-    accepted with this key, "" without one. `nonce` is the unit of its nonces, "" if they are no numbers.
+    accepted with this key, "" without one; `is_read_refused`: none was accepted. `nonce` is the unit of
+    its nonces, "" if they are no numbers.
     `accepted` and `signature_refused` are the other keys that met this with the same read. `exchange` is the
     name that commands must be given, "" where there is one exchange.
     """
@@ -74,6 +75,7 @@ class Facts:
     wants: tuple[str, ...] = ()
     is_served: bool = False
     accepted_read: str = ""
+    is_read_refused: bool = False
     nonce: str = ""
     is_own_clock: bool = True
     exchange: str = ""
@@ -293,6 +295,14 @@ UNLISTED = (
     Row(POSSIBLE, "the venue's file has no rule for this error, or base_url is another server's",
         "compare base_url with the exchange's documents"),
 )
+LOGIN = (
+    Row(LIKELY, "the key or its secret is wrong", "see the line above about its signed read",
+        "that was refused, too", lambda c: c.facts.is_read_refused),
+    Row(POSSIBLE, "the key lacks what this stream needs: a permission, or a product such as futures",
+        "look at the key's permissions and the account's products in the app"),
+    Row(POSSIBLE, "the stream is of another environment or region than the key",
+        "compare venue, environment and upstream.streams with the site where the key was made"),
+)
 SAYS_WHY = (Row(PROVEN, "its reply says why", "{advice}", "{doc}"),)
 # fmt: on
 
@@ -307,6 +317,19 @@ def causes_of(reply: WholeReply, facts: Facts) -> list[Cause]:
     else:
         rows = KINDS.get(verdict.kind) or TABLE.get(verdict.means, SAYS_WHY)
     return list(_caused_by(rows, case))
+
+
+def causes_of_login(reply: WholeReply, facts: Facts) -> list[Cause]:
+    """Return the causes of a login on a stream that failed, at least one.
+
+    Of an accepted read with the same key, neither key nor secret can be wrong.
+    """
+    verdict = reply.verdict
+    is_excluded = bool(facts.accepted_read) and verdict.means in (Means.KEY, Means.SIGNATURE)
+    is_known = verdict.means is not Means.REFUSED or bool(verdict.topic)
+    if is_known and (verdict.others or not is_excluded):
+        return causes_of(reply, facts)
+    return list(_caused_by(LOGIN, Case(reply, facts)))
 
 
 def _caused_by(rows: tuple[Row, ...], case: Case) -> Iterator[Cause]:

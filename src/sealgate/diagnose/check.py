@@ -72,12 +72,13 @@ def check(  # noqa: PLR0913 - the options of the command
     show: Callable[[Finding, int], None],
     *,
     is_offline: bool,
+    has_streams: bool = False,
     exchange_name: str | None = None,
 ) -> Checked:
     """Run all probes, and show each line as it comes; of all exchanges, or of one.
 
-    The signed read is of `path`, or the venue's own. What is shown names its exchange if there are several;
-    the length of the longest name is shown beside it, else 0.
+    The signed read is of `path`, or the venue's own. `has_streams`: log in on streams, too. What is shown
+    names its exchange if there are several; the length of the longest name is shown beside it, else 0.
     """
     findings: list[Finding] = []
     name_length = 0
@@ -142,7 +143,7 @@ def check(  # noqa: PLR0913 - the options of the command
             for one in exchanges
             if one.name in passwords
         ]
-        accepted = run(_go_far(config, environ, trips, tell))
+        accepted = run(_go_far(config, environ, trips, tell, has_streams=has_streams))
         # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
         if running is not None:
             for name, aliases in accepted.items():
@@ -189,7 +190,7 @@ def _why_not_asked(
 
 
 async def _go_far(
-    config: Config, environ: Mapping[str, str], trips: Sequence[Trip], tell: Tell
+    config: Config, environ: Mapping[str, str], trips: Sequence[Trip], tell: Tell, *, has_streams: bool
 ) -> dict[str, Container[str]]:
     """Ask Redis and the exchanges; return the keys of each exchange whose signed read was accepted."""
     # 1. Each Redis, once.
@@ -215,9 +216,21 @@ async def _go_far(
                 upstream = await ends.enter_async_context(direct_upstream(trip.exchange, trip.proxy_password))
                 asking[name] = Exchange(config, trip.exchange, upstream, trip.target, System())
         urls = ", ".join(str(open_trips[name].exchange.base_url) for name in asking)
-        probes = {name: one.examine(open_trips[name].known) for name, one in asking.items()}
+        probes = {
+            name: _ask(one, open_trips[name].known, has_streams=has_streams) for name, one in asking.items()
+        }
         await _shown(f"asking {urls}", probes, tell)
         return {name: one.accepted for name, one in asking.items()}
+
+
+async def _ask(
+    exchange: Exchange, known: Mapping[str, local.Known], *, has_streams: bool
+) -> AsyncIterator[Finding]:
+    """Yield all lines of an exchange."""
+    async for finding in exchange.examine(known):
+        yield finding
+    async for finding in exchange.look_at_streams(known, is_asked=has_streams):
+        yield finding
 
 
 async def _shown(

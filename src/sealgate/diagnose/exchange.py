@@ -1,7 +1,8 @@
 """What the exchange says: its time, its list of keys, and whether it accepts a signed read of each key.
 
 Only reads are sent, one after the other: three for the time, one without a signature, one for each session
-token and each key. A 429 ends it, as the limit belongs to the bots.
+token and each key; if it is asked for, a login on a stream with each key. A 429 ends it, as the limit belongs
+to the bots.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -12,9 +13,11 @@ from sealgate.config import Config, ExchangeConfig
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.diagnose.causes import Facts, WholeReply, fix_of_own_read
 from sealgate.diagnose.key_reading import bots_may
-from sealgate.diagnose.local import Known
+from sealgate.diagnose.local import Known, found_wrong
+from sealgate.diagnose.logins import judge_login
 from sealgate.diagnose.probe import CommandClock, read
 from sealgate.diagnose.reads import Asked, Read, judge_limited, judge_paths, judge_reads
+from sealgate.diagnose.streams import StreamLogins
 from sealgate.diagnose.vetting import vet_clock, vet_keep_alive, vet_listed
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
@@ -30,11 +33,16 @@ from sealgate.machine.system import System
 from sealgate.orders.journal.nonces import nonce_of_command
 from sealgate.request.rules import method_of_read
 from sealgate.server.memory import nonces_place
+from sealgate.streams.openings import Openings
 from sealgate.venues.replies import Means
+from sealgate.venues.stream_logins import NO_LOGIN, find_login, has_login
+from sealgate.venues.stream_sealer import Moment
+from sealgate.venues.unsignable import UnsignableError
 
 _SAMPLES = 3
 _ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
 _NO_PATH = "the venue's file names no path for the time"
+_ASK_FOR_STREAMS = "--streams logs in once with each key"
 _NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
 
@@ -72,6 +80,8 @@ class Exchange:
         self._keep_alive_s: float | None = None  # the shortest that is announced
         self._nonce_words: dict[str, None] = {}
         self._unsigned: Answer | Failure | None = None
+        self._is_over = False  # nothing more may be asked
+        self._refused: set[str] = set()  # the keys whose signed read it did not accept
         self.accepted: set[str] = set()
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
@@ -86,18 +96,62 @@ class Exchange:
             is_public = await self._read_keys(known, reads)
         except EndOfAskingError as error:
             end = error.finding
-        for made, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
-            if finding.level is Level.OK:
-                self.accepted.add(made.facts.alias)
+        for finding in (*self._judged(reads, is_public=is_public), *self._tell_of_nonces()):
             yield finding
-        for words in self._nonce_words:
-            yield ok("nonces", words)
         for alias in known if self._target is None else ():
             yield warn(f"keys.{alias}", _NO_READ, "name a GET that needs a key: --path /…")
         if (idle := vet_keep_alive(self._keep_alive_s, self._exchange.upstream.keep_alive)) is not None:
             yield idle
         if end is not None:
+            self._is_over = True
             yield end
+
+    def _judged(self, reads: list[Read], *, is_public: bool) -> Iterator[Finding]:
+        """Yield a line for each read, and note which keys are accepted."""
+        for made, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
+            if finding.level is Level.OK:
+                self.accepted.add(made.facts.alias)
+            elif not made.is_accepted:
+                self._refused.add(made.facts.alias)
+            yield finding
+
+    async def look_at_streams(self, known: Mapping[str, Known], *, is_asked: bool) -> AsyncIterator[Finding]:
+        """Log in on a stream with each key, and yield a line for each; one line where it is not asked for."""
+        has_logins = any(map(has_login, self._exchange.venue.streams))
+        if not is_asked or not has_logins:
+            if is_asked or (known and has_logins):
+                yield ok("streams", f"not tried: {NO_LOGIN if is_asked else _ASK_FOR_STREAMS}")
+            return
+        logins = StreamLogins(self._exchange, self._upstream.destination, self._system)
+        opens = self._exchange.limits.stream_opens
+        openings = Openings() if opens is None else Openings(opens.n, opens.window_s)
+        for one in known.values() if not self._is_over else ():
+            await self._system.sleep(openings.wait_s(self._system.now()))
+            openings.opened(self._system.now())
+            finding, is_limited = await self._log_in(one, logins)
+            yield finding
+            if is_limited:
+                break
+        for finding in self._tell_of_nonces():
+            yield finding
+
+    async def _log_in(self, known: Known, logins: StreamLogins) -> tuple[Finding, bool]:
+        """Log in with a key; return what came, and whether the exchange refused it for its limit."""
+        area, venue = f"keys.{known.key.alias}", self._exchange.venue
+        login = find_login(venue, self._exchange.environment, known.key.sealer.signer.kind)
+        if isinstance(login, str):
+            return ok(area, f"not tried on a stream: {login}"), False
+        moment = self._moment(known)
+        try:
+            attempt = await logins.attempt(login, known.key, moment)
+        except UnsignableError as error:
+            return found_wrong(area, f"a login on {login.stream.label} cannot be made: {error}"), False
+        facts = self._facts(known, "WS", attempt.address, moment.timestamp_ms, attempt.took_ms)
+        return judge_login(attempt, facts), attempt.is_limited
+
+    def _tell_of_nonces(self) -> Iterator[Finding]:
+        while self._nonce_words:
+            yield ok("nonces", self._nonce_words.popitem()[0])
 
     async def _ask(
         self, target: str, lines: bytes = b"", body: bytes = b"", method: str = "GET"
@@ -120,6 +174,12 @@ class Exchange:
             )
         self._is_served = self._is_served or (not lines and answer.verdict.means is Means.DONE)
         return answer
+
+    @property
+    def _named_read(self) -> str:
+        """What the signed read asks for, with its method."""
+        target = self._target
+        return "" if target is None else f"{method_of_read(self._exchange, target)} {target.path}"
 
     async def _ask_unsigned(self, target: Target) -> Answer | Failure:
         """Send the signed read without its signature, once, and return the reply."""
@@ -234,16 +294,22 @@ class Exchange:
     async def _ask_signed(self, known: Known, target: Target) -> tuple[Answer | Failure, Facts]:
         """Send a signed read; return its reply, and what is known beside it."""
         key, sent, method = known.key, self._system.now(), method_of_read(self._exchange, target)
-        timestamp_ms = self._clock.timestamp_ms(sent)
-        place = nonces_place(self._exchange, key.alias)
-        nonces = Nonces(key.sealer.scheme.nonce, self._system.unique, place)
+        timestamp_ms, nonce, _ = self._moment(known)
+        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, method, target), method)
+        took_ms = round((self._system.now() - sent) * 1000)
+        return answer, self._facts(known, method, target.path, timestamp_ms, took_ms)
+
+    def _moment(self, known: Known) -> Moment:
+        """Return time and nonce of what is signed now."""
+        timestamp_ms = self._clock.timestamp_ms(self._system.now())
+        place = nonces_place(self._exchange, known.key.alias)
+        nonces = Nonces(known.key.sealer.scheme.nonce, self._system.unique, place)
         nonce, words = nonce_of_command(self._config.journal.file, nonces, timestamp_ms)
         if words:
             self._nonce_words[words] = None
-        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, method, target), method)
-        return answer, self._facts(known, target, timestamp_ms, round((self._system.now() - sent) * 1000))
+        return Moment(timestamp_ms, nonce)
 
-    def _facts(self, known: Known, target: Target, timestamp_ms: int, round_trip_ms: int) -> Facts:
+    def _facts(self, known: Known, method: str, path: str, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, exchange, venue = known.key, self._exchange, self._exchange.venue
         listed = self._listed.get(key.alias)
         is_scheme_of_file = not is_scheme_open(venue)
@@ -260,10 +326,12 @@ class Exchange:
             is_to_trade="trade" in bots_may(self._config, key.alias),
             scheme_is_default=exchange.signing == type(exchange.signing)(),
             header_prefix=venue.header_prefix,
-            method=method_of_read(exchange, target),
-            path=target.path,
+            method=method,
+            path=path,
             venue=venue_text(venue) if is_scheme_of_file else "",
             is_served=self._is_served,
+            accepted_read=self._named_read if key.alias in self.accepted else "",
+            is_read_refused=key.alias in self._refused,
             nonce=key.sealer.scheme.nonce,
             wants=venue.further_settings,
             is_own_clock=not (is_scheme_of_file and exchange.clock.path == venue.clock_path),

@@ -19,6 +19,8 @@ from sealgate.http.parser import RequestHead
 TEXT: Final = Opcode.TEXT
 BINARY: Final = Opcode.BINARY
 CLOSE: Final = Opcode.CLOSE
+PING: Final = Opcode.PING
+PONG: Final = Opcode.PONG
 _CONTINUATION: Final = Opcode.CONT
 _FIRST_CONTROL: Final = Opcode.CLOSE
 _KEY_BYTES: Final = 16
@@ -131,11 +133,12 @@ class BotFrames:
     """Reads what a bot sends: messages, whole and in order, and control frames.
 
     `fault` is the close code and the reason by which the library ends what is no WebSocket, None before.
-    `unread_bytes` are those behind the messages that were read.
+    `unread_bytes` are those behind the messages that were read. With `is_exchange` it reads an exchange.
     """
 
-    def __init__(self, most_bytes: int) -> None:
-        self._protocol = Protocol(Side.SERVER, state=State.OPEN, max_size=most_bytes)
+    def __init__(self, most_bytes: int, *, is_exchange: bool = False) -> None:
+        side = Side.CLIENT if is_exchange else Side.SERVER
+        self._protocol = Protocol(side, state=State.OPEN, max_size=most_bytes)
         self._unread: deque[bytes] = deque()
         self.unread_bytes = 0
         self._parts: list[bytes] = []  # of a message

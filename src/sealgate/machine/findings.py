@@ -109,15 +109,22 @@ def clause(advice: str) -> str:
 
 
 def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:
-    """Return the status and the words of the reply (`Verdict.words`).
+    """Return the status and the words of the reply (`Verdict.words`), without what is `hidden`.
 
-    A status that begins the words is not repeated. What was sent and nobody is to read, `hidden`, is left
-    out, should the exchange repeat it.
+    A status that begins the words is not repeated.
+    """
+    return f"{status} {shown_words(words, hidden).removeprefix(f'{status} ')}".strip()
+
+
+def shown_words(words: str, hidden: Iterable[str]) -> str:
+    """Return words of the exchange as a person may read them.
+
+    What was sent and nobody is to read, `hidden`, is left out, should the exchange repeat it.
     """
     # Before anything is cut: a part of a token is too much, too. The longest first, as one may be in another.
     for one in sorted(filter(None, hidden), key=len, reverse=True):
         words = words.replace(one, "…")
-    return f"{status} {in_one_line(words).removeprefix(f'{status} ')}".strip()
+    return in_one_line(words)
 
 
 def page_text(body: bytes) -> str:

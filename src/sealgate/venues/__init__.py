@@ -18,6 +18,7 @@ sealer          signs with one key
 streams         the streams of an exchange, and what their messages need
 stream_grammar  what a file says of them
 stream_sealer   signs on a stream with one key
+stream_logins   logins made of a file alone
 unsignable      what cannot be signed
 routes          what a method and a path need, and their lane
 replies         what a reply means

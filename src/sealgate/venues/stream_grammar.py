@@ -28,7 +28,7 @@ REPLY_KEYS = ("id", "at", "when", "done", "refused", "limited", "unknown", "stat
 HANDSHAKE_KEYS = (*_SIGNING_KEYS, "headers", "query", "path")
 MESSAGE_KEYS = (
     *("when", "kinds", "needs", "lane", "refuses", "login", "drops", "puts"),
-    *("order", "pools", "per", "reply", *_SIGNING_KEYS),
+    *("order", "pools", "per", "reply", "message", *_SIGNING_KEYS),
 )
 _HOST = re.compile(r"[a-z0-9.\-]+(:\d+)?", re.ASCII)
 _PATH = re.compile(r"/|(/(\*\*|[\w.\-:=,]+|\{\w+\}))+/?", re.ASCII)
@@ -73,6 +73,7 @@ def _stream(table: Table, read_order: OrderReader, pools: list[str]) -> Stream:
         messages=tuple(_message(row, label, reply, read_order, pools) for row in rows),
         challenge=_challenge(table),
         handshake=_handshake(table),
+        templates=paths,
     )
     asks = any(rule.signing is not None and "challenge" in rule.signing.names() for rule in stream.messages)
     if asks and stream.challenge is None:
@@ -135,7 +136,20 @@ def _message(
         drops=tuple(map(steps, row.texts("drops"))),
         signing=signing if signing.puts else None,
         reply=reply,
+        message=_example(row),
     )
+
+
+def _example(table: Table) -> str:
+    """Read `message`, one JSON value."""
+    text = table.text("message", "")
+    try:
+        document = json.loads(text or "{}")
+    except ValueError:
+        document = None
+    if not isinstance(document, dict | list):
+        raise table.error("message", 'message is not a JSON text such as \'{"op":"login"}\'')
+    return text
 
 
 def _pools(row: Table, known: list[str]) -> tuple[str, ...]:
@@ -240,9 +254,9 @@ def _named_texts(table: Table, names: Collection[str]) -> tuple[tuple[str, Templ
 def _challenge(table: Table) -> Challenge | None:
     if "challenge" not in table.data:
         return None
-    inner = table.table("challenge", ("when", "at"))
+    inner = table.table("challenge", ("when", "at", "message"))
     at = inner.checked("at", POINTER, "a JSON pointer such as /message")
-    return Challenge(read_condition(inner.table("when")), at)
+    return Challenge(read_condition(inner.table("when")), at, _example(inner))
 
 
 def _reply(table: Table) -> ReplyRule:

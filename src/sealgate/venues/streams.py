@@ -127,7 +127,8 @@ def id_of(document: object, pointer: str) -> str | None:
 class MessageRule:
     """What a kind of message needs, and how it is signed and settled.
 
-    `routes` are by the values that `when` names first: each is a call of its own.
+    `routes` are by the values that `when` names first: each is a call of its own. `message` is one such as
+    `when` does not say: see venues/stream_logins.py.
     """
 
     when: Condition
@@ -138,6 +139,7 @@ class MessageRule:
     drops: tuple[Path, ...] = ()
     signing: MessageSigning | None = None
     reply: ReplyRule | None = None
+    message: str = ""
 
     def route(self, document: object) -> Route | None:
         """Return the route of a message for which this rule holds, else None."""
@@ -147,10 +149,11 @@ class MessageRule:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """Where a message of the exchange has what is to be signed."""
+    """Where a message of the exchange has what is to be signed. `message` asks for it, if it is not ""."""
 
     when: Condition
     at: str
+    message: str = ""
 
     def may_be(self, text: str) -> bool:
         """Ask, before a message is read, whether it could be one: it has a text that is expected."""
@@ -164,7 +167,7 @@ class UnclearError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One stream. `label` names it in metrics."""
+    """One stream. `label` names it in metrics, `templates` are its paths as the file has them."""
 
     label: str
     hosts: tuple[str, ...]
@@ -173,6 +176,7 @@ class Stream:
     messages: tuple[MessageRule, ...] = ()
     challenge: Challenge | None = None
     handshake: MessageSigning | None = None
+    templates: tuple[str, ...] = ()
     decode: Callable[[str], Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
