@@ -88,6 +88,23 @@ async def test_a_stranger_is_shown_with_its_address_and_program(station: Station
     await page.until("document.querySelector('#requests td .dim')?.textContent.startsWith('evil/1 <img')")
 
 
+async def test_open_streams_have_a_section_and_without_any_there_is_none(
+    station: Station, blank: Page
+) -> None:
+    async with running_feed(station) as feed:
+        await blank.open(feed.url)
+        await blank.until(
+            f"{says('No bot has met an error')} && document.querySelector('#streams-card').hidden"
+        )
+        feed.change, _ = STATES["streams"]
+        all_but_age = "#streams tbody tr:last-child td:not(:nth-child(3))"
+        cells = f"[...document.querySelectorAll('{all_but_age}')]"
+        last = "grid,stream.example.com/v5/private,25.2 /s,not logged in"
+        await blank.until(f"{cells}.map((cell) => cell.textContent).join() === '{last}'")
+        feed.change, _ = STATES["ready"]
+        await blank.until("document.querySelector('#streams-card').hidden")
+
+
 async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Station, page: Page) -> None:
     assert await page.read(says("Nothing was sent in the last five minutes"))
     await station.ask(request())
