@@ -333,6 +333,29 @@ def test_nobody_switches_to_another_protocol() -> None:
     assert reply(b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n") == [REFUSED]
 
 
+SWITCH = b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Own: 1\r\n\r\n"
+
+
+@pytest.mark.parametrize("interim", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
+@pytest.mark.parametrize("behind", [b"", b"\x81\x02hi", b"\x82\x7e" * 20_000])
+def test_where_it_was_asked_for_a_101_is_the_last_reply(interim: bytes, behind: bytes) -> None:
+    parser = ReplyParser(ReplyMemory())
+    parser.expect(is_head=False, may_switch=True)
+    data = interim + SWITCH + behind
+    events: list[Any] = parser.feed(data[:16_000])
+    head, end = events
+    assert (head.status, dict(head.fields)[b"X-Own"], end) == (101, b"1", b"")
+    assert parser.behind_switch == behind[: 16_000 - len(interim + SWITCH)]
+
+
+def test_a_101_that_is_no_upgrade_has_nothing_behind_it() -> None:
+    parser = ReplyParser(ReplyMemory())
+    parser.expect(is_head=False, may_switch=True)
+    events: list[Any] = parser.feed(b"HTTP/1.1 101 X\r\n\r\n")
+    assert events[0].status == 101
+    assert parser.behind_switch is None
+
+
 def test_what_nobody_asked_for_is_surplus() -> None:
     parser = ReplyParser(ReplyMemory())
     assert parser.feed(b"\r\n") == []

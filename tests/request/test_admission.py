@@ -867,6 +867,13 @@ def test_a_bot_without_a_key_at_the_exchange_is_told_where_it_has_one() -> None:
     )
 
 
+def test_bots_by_their_names() -> None:
+    local = Bot("local", ("main",), frozenset())
+    rules = replace(RULES, named={"grid": GRID})
+    assert (rules.bot_named("grid"), rules.bot_named("local")) == (GRID, None)
+    assert replace(RULES, local=local).bot_named("local") is local
+
+
 def test_the_bot_of_a_request_for_no_exchange() -> None:
     """Its target is not looked at, except for what only a proxy is asked."""
     admission, record = Admission(RULES), Outcome("own", "GET", 0.0)

@@ -7,7 +7,7 @@ import base64
 import binascii
 from collections import deque
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import Protocol, Side, State
@@ -174,9 +174,7 @@ class BotFrames:
     def _read(self, data: bytes) -> None:
         self._protocol.receive_data(data)
         self._protocol.data_to_send()  # answers of its own to pings and closes, which are passed on here
-        for event in self._protocol.events_received():
-            if not isinstance(event, Frame):
-                continue
+        for event in cast("list[Frame]", self._protocol.events_received()):  # there is no handshake here
             if event.opcode >= _FIRST_CONTROL:
                 self._whole.append(BotMessage(event.opcode, bytes(event.data)))
                 continue

@@ -94,7 +94,7 @@ class OpenStream:
         self.shown = Target(f"/{self.rules.label}", f"/{self.rules.label}", None)
         self.waiting: RequestContext | None = None
         self.pending: list[StreamOrder] = []
-        self.is_logged_in = self.rules.handshake is not None
+        self.is_logged_in = self.rules.signs_handshake
         self.since = desk.system.wall()
         self.began = desk.system.now()
         self.end = ("bot", _NO_CLOSE, "")

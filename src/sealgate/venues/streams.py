@@ -192,7 +192,12 @@ class Stream:
     @property
     def has_login(self) -> bool:
         """Whether a message, or the handshake, logs in."""
-        return self.handshake is not None or any(rule.is_login for rule in self.messages)
+        return self.signs_handshake or any(rule.is_login for rule in self.messages)
+
+    @property
+    def signs_handshake(self) -> bool:
+        """Whether its upgrade logs in, rather than just lead to an account's own path."""
+        return self.handshake is not None and bool(self.handshake.headers or self.handshake.query)
 
     def fits(self, host: str, path: str) -> bool:
         """Ask whether this is the stream of a host and a path."""
