@@ -163,6 +163,43 @@ def test_hosts_and_environments_are_shown() -> None:
     assert document["environments"]["demo"]["headers"] == {"x-simulated-trading": "1"}
 
 
+def test_streams_are_shown_by_host_with_what_they_have() -> None:
+    text = run("show", "okx", "--summary").stdout
+    assert (
+        "streams     opened as ws://127.0.0.1:8787/HOST/PATH\n            ws.okx.com, ws.okx.com:8443,"
+        in text
+    )
+    assert "\n              /ws/v5/private, /ws/v5/business: a login, orders\n" in text
+    assert "\n              /ws/v5/public: passed on unread\n" in text
+    assert "\n            opened from one address: at most 3/1s\n" in text
+    private = shown("okx")["streams"][0]
+    assert (private["hosts"][0], private["paths"]) == ("ws.okx.com", ["/ws/v5/private", "/ws/v5/business"])
+    assert (private["needs"], private["is_read"]) == ("read", True)
+    assert (private["has_login"], private["has_orders"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("bybit", "/v5/trade: needs trade, a login, orders"),
+        ("upbit", "/websocket/v1/private: a signed handshake"),
+        ("backpack", "/: signed messages"),
+        ("kraken", "/v2: orders"),
+        ("lbank", "/ws/V2/: no login"),
+    ],
+)
+def test_what_a_stream_has_is_told_in_a_few_words(name: str, line: str) -> None:
+    assert f"\n              {line}\n" in run("show", name, "--summary").stdout
+
+
+def test_a_stream_of_any_path_and_no_stream_at_all() -> None:
+    assert "\n            dstream.binance.com:\n              any path: passed on unread\n" in (
+        run("show", "binancecoinm", "--summary").stdout
+    )
+    assert "\nstreams     none\n" in run("show", "luno", "--summary").stdout
+    assert shown("luno")["streams"] == []
+
+
 def test_the_signed_text_is_shown_as_a_request_would_have_it() -> None:
     read, order = shown("binance")["examples"]
     assert read["request"] == "GET /path?symbol=BTC&limit=5"

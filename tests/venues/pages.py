@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sealgate.cli.venues import ANY_WORDS, stream_words, streams_by_hosts
 from sealgate.config.venue_names import NotServed, Served, other_names
 from sealgate.config.venues import built_in_venue
 from sealgate.venues.limit_rules import ALL, PoolRule
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
 from sealgate.venues.scheme import Scheme
+from sealgate.venues.stream_grammar import ANY_PATH
+from sealgate.venues.streams import Stream
 from sealgate.venues.venue import Venue
 from venues.through import FILES, venue_of
 
@@ -37,6 +40,10 @@ _SECURITY = "see [SECURITY.md](../SECURITY.md#what-stays-in-memory)"
 _POOLS_HEAD = """\
 | venue | pool | of each | requests | published limits | counted in | remembered |
 |---|---|---|---|---|---|---|
+"""
+_STREAMS_HEAD = """\
+| venue | hosts; environments | paths | openings |
+|---|---|---|---|
 """
 _LIST_HEAD = """\
 | venue | host; environments | tier | verified with | kinds | key | time | replies | counts by | note |
@@ -97,6 +104,31 @@ def pools_block() -> str:
         for pool in venue.limits.pools
         if pool.name != ALL and _is_own(venue, pool)
     )
+
+
+def streams_block() -> str:
+    """Return the table of streams; a file that is like another has those that it says itself."""
+    return _STREAMS_HEAD + "".join(
+        _streams_row(venue, hosts, streams)
+        for venue in map(venue_of, FILES)
+        for hosts, streams in streams_by_hosts(venue).items()
+        if (parent := parent_of(venue)) is None or parent.streams != venue.streams
+    )
+
+
+def _streams_row(venue: Venue, hosts: tuple[str, ...], streams: list[Stream]) -> str:
+    others = [
+        f"{name}: {_code(dict.fromkeys(own))}"
+        for name, environment in venue.environments.items()
+        if (own := [environment.streams[host] for host in hosts if host in environment.streams])
+    ]
+    paths = [f"{_paths(stream)}: {stream_words(stream)}" for stream in streams]
+    cells = (f"`{venue.name}`", "<br>".join([_code(hosts), *others]), "<br>".join(paths))
+    return _row(*cells, venue.limits.stream_opens or "-")
+
+
+def _paths(stream: Stream) -> str:
+    return ", ".join(ANY_WORDS if path == ANY_PATH else f"`{path}`" for path in stream.templates)
 
 
 def _is_own(venue: Venue, pool: PoolRule) -> bool:
@@ -334,6 +366,7 @@ BLOCKS = {
     ("docs/venues.md", "venues"): venues_block,
     ("docs/venues.md", "names"): names_block,
     ("docs/venues.md", "pools"): pools_block,
+    ("docs/venues.md", "streams"): streams_block,
     ("docs/permissions.md", "bodies"): bodies_block,
     ("docs/permissions.md", "permissions"): permissions_block,
     ("docs/errors.md", "kinds"): kinds_block,

@@ -24,8 +24,11 @@ from sealgate.http.target import parse_target
 from sealgate.venues.environments import Environment
 from sealgate.venues.key_kinds import Kind, Signer
 from sealgate.venues.limit_rules import PoolRule
+from sealgate.venues.routes import Permission
 from sealgate.venues.scheme import Scheme
 from sealgate.venues.sealer import KeyTexts
+from sealgate.venues.stream_grammar import ANY_PATH
+from sealgate.venues.streams import Stream
 from sealgate.venues.templates import names_in
 from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
@@ -33,6 +36,7 @@ from sealgate.venues.venue import Venue
 _WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
 _NOW_MS = 1_790_000_000_000
 _UUID = "6f1c2f6e-0000-4000-8000-00000000cafe"
+ANY_WORDS = "any path"
 _QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
 
 
@@ -127,7 +131,21 @@ def _row(venue: Venue) -> dict[str, Any]:
             for pool in venue.limits.pools
         },
         "reply_rules": len(venue.replies.rules),
+        "streams": [_stream_row(stream) for stream in venue.streams],
         "docs": venue.docs,
+    }
+
+
+def _stream_row(stream: Stream) -> dict[str, Any]:
+    """Return a stream for programs."""
+    return {
+        "name": stream.label,
+        "hosts": stream.hosts,
+        "paths": stream.templates,
+        "needs": stream.needs,
+        "is_read": stream.is_read,
+        "has_login": stream.has_login,
+        "has_orders": stream.has_orders,
     }
 
 
@@ -223,6 +241,7 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     if not venue.clock_path:
         yield "clock", ["The file has no path for the time: the Date header of replies has to do."]
     yield "limits", [_limit(pool) for pool in venue.limits.pools]
+    yield "streams", list(_streams(venue))
     if not venue.replies.rules:
         yield (
             "replies",
@@ -269,6 +288,44 @@ def _limit(pool: PoolRule) -> str:
     each = ", each route by itself" if pool.per else ""
     each = f", each {pool.per_parameter.strip('/')} by itself" if pool.per_parameter else each
     return f"{pool.name}, of each {pool.scope}{each}: {known}"
+
+
+def _streams(venue: Venue) -> Iterator[str]:
+    """Yield the streams, those of the same hosts together."""
+    if not venue.streams:
+        yield "none"
+        return
+    yield "opened as ws://127.0.0.1:8787/HOST/PATH"
+    for hosts, streams in streams_by_hosts(venue).items():
+        yield f"{', '.join(hosts)}:"
+        for stream in streams:
+            paths = ", ".join(ANY_WORDS if path == ANY_PATH else path for path in stream.templates)
+            yield f"  {paths}: {stream_words(stream)}"
+    if opens := venue.limits.stream_opens:
+        yield f"opened from one address: at most {opens}"
+
+
+def streams_by_hosts(venue: Venue) -> dict[tuple[str, ...], list[Stream]]:
+    """Return the streams of a venue by their hosts."""
+    found: dict[tuple[str, ...], list[Stream]] = {}
+    for stream in venue.streams:
+        found.setdefault(stream.hosts, []).append(stream)
+    return found
+
+
+def stream_words(stream: Stream) -> str:
+    """Say what a stream has for a bot, and what it needs."""
+    parts = [] if stream.needs is Permission.READ else [f"needs {stream.needs}"]
+    if stream.handshake is not None and stream.handshake.signs:
+        parts.append("a signed handshake")
+    elif stream.has_login:
+        parts.append("a login")
+    elif any(rule.signing for rule in stream.messages):
+        parts.append("signed messages")
+    parts += ["orders"] if stream.has_orders else []
+    if not (parts or stream.is_read):
+        return "passed on unread"
+    return ", ".join(parts) or "no login"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ _SENT_PATH = re.compile(r"/[\w.\-:=,/{}|]*", re.ASCII)
 _LABEL = re.compile(r"[!-~]+")
 _IN_TEMPLATE = re.compile(r"\{(/[^{}|]*)")
 
+ANY_PATH = "/**"  # of a stream whose paths are not said
 OrderReader = Callable[[Table], OrderShape | None]
 
 
@@ -58,7 +59,7 @@ def _stream(table: Table, read_order: OrderReader, pools: list[str]) -> Stream:
     for host in hosts:
         if not _HOST.fullmatch(host) or host != plain_host(host):
             raise table.error("host", f"{host!r} is not a host such as stream.example.com:9443, without :443")
-    paths = table.texts("paths") or ("/**",)
+    paths = table.texts("paths") or (ANY_PATH,)
     for path in paths:
         if not _PATH.fullmatch(path):
             raise table.error("paths", f"{path!r} is not a path such as /v1/{{name}}/private or /v1/**")

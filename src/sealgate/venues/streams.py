@@ -199,6 +199,15 @@ class Stream:
         """Whether its upgrade logs in, rather than just lead to an account's own path."""
         return self.handshake is not None and bool(self.handshake.headers or self.handshake.query)
 
+    @property
+    def has_orders(self) -> bool:
+        """Whether the file names messages that trade."""
+        return any(
+            route.lane is Lane.ORDER and route.needs is Permission.TRADE and not rule.refuses
+            for rule in self.messages
+            for route in rule.routes
+        )
+
     def fits(self, host: str, path: str) -> bool:
         """Ask whether this is the stream of a host and a path."""
         return host in self.hosts and any(pattern.fullmatch(path) for pattern in self.paths)
