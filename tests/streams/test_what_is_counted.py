@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.test_utils import unused_port
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
@@ -103,6 +104,43 @@ async def test_the_signed_upgrade_is_a_login(lab: Lab, metrics: Metrics) -> None
     stream = await lab.open(f"/{HOST}/signed/me")
     assert figures(lab, metrics)["stream_logins_total"] == {"lab main ok": 1, "lab main failed": 0}
     await stream.close()
+
+
+async def test_an_opening_that_the_exchange_refuses_is_among_its_errors(lab: Lab, metrics: Metrics) -> None:
+    live = Live(lab.gateway.status, System())
+    lab.gateway.reporter.add(live)
+    lab.exchange.answer = lambda: web.Response(status=429, headers={"Retry-After": "7"})
+    await lab.refused(f"/{HOST}/private")
+    counted = figures(lab, metrics)
+    assert counted["upstream_errors_total"] == {"lab main rate_limited": 1}
+    assert counted["retry_after_seconds_sum"] == {"lab main": 7}
+    assert [(one["kind"], one["bot"]) for one in live.document()["errors"]] == [("rate_limited", "grid")]
+
+
+async def test_a_place_of_streams_that_nobody_answers_at_is_an_error_of_the_exchange(tmp_path: Path) -> None:
+    async with running_lab(tmp_path, upstream={"streams": f"ws://127.0.0.1:{unused_port()}"}) as lab:
+        await lab.refused(f"/{HOST}/private")
+        record = await lab.outcomes.until(1)
+        assert [error.kind for error in record.upstream_errors] == ["unreachable"]
+        assert (record.reason, record.conclusion, record.attempts) == (
+            "upstream_unreachable",
+            Conclusion.NOT_SENT,
+            1,
+        )
+
+
+async def test_an_exchange_that_vanishes_within_the_handshake(lab: Lab) -> None:
+    class Gone(web.Response):
+        async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+            assert request.transport is not None
+            request.transport.abort()
+            return await super().prepare(request)
+
+    lab.exchange.answer = Gone
+    await lab.refused(f"/{HOST}/private")
+    record = await lab.outcomes.until(1)
+    assert [error.kind for error in record.upstream_errors] == ["lost"]
+    assert (record.reason, record.attempts) == ("upstream_broken", 1)
 
 
 async def test_a_bot_that_does_not_wait_for_its_stream(lab: Lab, metrics: Metrics) -> None:

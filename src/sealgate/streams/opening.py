@@ -21,7 +21,7 @@ from sealgate.http.websocket import (
     offered_protocols,
     without_offer,
 )
-from sealgate.orders.outcome import Conclusion
+from sealgate.orders.outcome import Conclusion, UpstreamError
 from sealgate.request.admission import Ticket, choose_key, credentials, unknown_exchange
 from sealgate.request.context import OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.request.pipeline import Pipeline
@@ -31,6 +31,7 @@ from sealgate.streams.life import OpenStream
 from sealgate.streams.registry import Streams
 from sealgate.streams.signing import StreamSigner
 from sealgate.streams.tally import FAILED, HUNG_UP, OK, OPENED, REFUSED
+from sealgate.venues.replies import NO_REPLY
 from sealgate.venues.routes import Auth, Lane, Route
 from sealgate.venues.stream_sealer import SignedHandshake
 
@@ -104,7 +105,7 @@ class StreamOpener:
             if wanted.stream.handshake is not None and (login := _LOGINS.get(answer.status)):
                 self._desk.tally.logins[config.name, alias, login] += 1
             if answer.status != HTTPStatus.SWITCHING_PROTOCOLS:
-                self._note_refusal(pipeline, answer)
+                self._note_refusal(pipeline, answer, context)
                 return passed_on(answer)
             # 4. The stream.
             sent = credentials(fields)
@@ -151,7 +152,7 @@ class StreamOpener:
         host = signer.pipeline.backend.exchange.stream_hosts.of(wanted.host)
         connection = await host.open()
         if isinstance(connection, Failure):
-            raise _failed(connection)
+            raise _failed(connection, context, self._system.now())
         try:
             signed = _NO_HANDSHAKE
             if wanted.stream.handshake is not None:
@@ -168,7 +169,7 @@ class StreamOpener:
             raise
         context.came_back(self._system.now())
         if isinstance(answer, Failure):
-            raise _failed(answer)
+            raise _failed(answer, context, self._system.now())
         is_open = answer.status == HTTPStatus.SWITCHING_PROTOCOLS
         context.concludes(Conclusion.DONE if is_open else Conclusion.REFUSED)
         if is_open:
@@ -179,15 +180,22 @@ class StreamOpener:
                 raise Refusal("upstream_broken", f"The stream could not be opened: {told}.")
         return answer, connection
 
-    def _note_refusal(self, pipeline: Pipeline, answer: Answer) -> None:
-        """Open no stream for a while after a refusal for the limit."""
+    def _note_refusal(self, pipeline: Pipeline, answer: Answer, context: RequestContext) -> None:
+        """Note the exchange's error, and open no stream for a while after a refusal for the limit."""
+        clock = pipeline.backend.exchange.clock
+        stated_s = clock.taught_by(answer.verdict, answer.head).retry_after_s
+        error = UpstreamError(answer.verdict, context.sent_at, stated_s, clock.error_s())
+        context.upstream_errors += (error,)
         if answer.verdict.is_limited:
-            clock = pipeline.backend.exchange.clock
-            wait_s = clock.taught_by(answer.verdict, answer.head).retry_after_s or _LIMITED_S
+            wait_s = stated_s or _LIMITED_S
             self._registry.openings_of(pipeline.backend.config).refused(self._system.now() + wait_s)
 
 
-def _failed(failure: Failure) -> Refusal:
+def _failed(failure: Failure, context: RequestContext, now: float) -> Refusal:
+    """Note why the exchange did not answer, and return what its bot is told."""
+    if not failure.is_own:
+        context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
+        context.attempts = 1
     if failure.is_unsent:
         return Refusal("upstream_unreachable", f"The stream could not be opened: {failure.detail}.")
     slug = "upstream_timeout" if failure.kind is FailureKind.LATE else "upstream_broken"
