@@ -84,6 +84,24 @@ def test_or_json(file: Path) -> None:
     assert {"request_id", "fence_ms", "target"} < set(order)
 
 
+def test_an_order_over_a_stream_says_which_stream_and_what_it_is_there(file: Path) -> None:
+    body = b'{"reqId":"7","op":"order.create","args":[{"symbol":"BTC","side":"Buy","qty":"1","price":"2"}]}'
+    order = ORDER._replace(
+        method="WS",
+        route="stream.bybit.com/v5/trade order.create",
+        target="/stream.bybit.com/v5/trade",
+        sent_body=body,
+    )
+    leave_behind(file, sent_row(order))
+    text = run(file).stdout
+    for piece in ("stream.bybit.com/v5/tra", "de order.create", "Buy 1 BTC at 2"):
+        assert piece in text
+    (shown,) = json.loads(run(file, "--json").stdout)["orders"]
+    assert (shown["method"], shown["route"]) == ("WS", "stream.bybit.com/v5/trade order.create")
+    assert run(file, "--settle", order.request_id).stdout == f"settled {order.request_id}\n"
+    assert listed(file) == []
+
+
 def test_none_is_said_so(file: Path) -> None:
     leave_behind(file, settled_row(ORDER, Ending(Conclusion.DONE), 0))
     assert (run(file).exit_code, run(file).stdout) == (0, "no orders in doubt\n")

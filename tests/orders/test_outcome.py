@@ -85,6 +85,17 @@ def test_the_status_page_can_show_it() -> None:
             b'{"instId":"BTC-USDT","side":"buy","sz":"1","px":"2","clOrdId":"c"}',
             ("BTC-USDT", "buy", "1", "2", "c"),
         ),
+        (
+            b'{"reqId":"7","op":"order.create","args":[{"symbol":"BTCUSDT","side":"Buy","qty":"1"}]}',
+            ("BTCUSDT", "Buy", "1"),
+        ),
+        (
+            b'{"method":"add_order","params":{"symbol":"BTC/USD","order_qty":0.10,"limit_price":2},"req_id":1}',
+            ("BTC/USD", None, "0.10", "2"),
+        ),
+        (b'[0,"on",null,{"symbol":"tBTCUSD","amount":"-1","price":"2"}]', ("tBTCUSD", None, "-1", "2")),
+        (b'{"op":"batch","args":[{"symbol":"BTC"},{"symbol":"ETH"}]}', ()),
+        (b'{"symbol":"BTC","attached":{"symbol":"ETH","price":"5"}}', ("BTC",)),
         (b"\xff", ()),
         (b"[" * 100_000, ()),
         (b"", ()),
@@ -92,7 +103,9 @@ def test_the_status_page_can_show_it() -> None:
     ],
     ids=[
         *("texts", "numbers as they were written", "beyond a float", "other kinds", "cannot be shown"),
-        *("a batch", "a batch of one", "a form", "another exchange's names", "no text", "too deep", "empty"),
+        *("a batch", "a batch of one", "a form", "another exchange's names"),
+        *("in a list of a message", "in a message", "a message that is a list", "a batch in a message"),
+        *("with something attached", "no text", "too deep", "empty"),
         "not kept",
     ],
 )
@@ -103,6 +116,12 @@ def test_the_terms_of_an_order(body: bytes | None, terms: tuple[str | None, ...]
 def test_the_terms_of_an_order_without_a_body_are_in_its_query() -> None:
     target = "/api/v3/order?symbol=BTCUSDT&side=BUY&quantity=0.10&price=65000&newClientOrderId=c1"
     assert read_terms(b"", target) == Terms("BTCUSDT", "BUY", "0.10", "65000", "c1")
+
+
+def test_the_call_over_a_stream_is_the_stream_and_what_it_is_there() -> None:
+    assert DOUBT.call == f"{DOUBT.method} {DOUBT.target}"
+    over_stream = replace(DOUBT, method="WS", route="stream.example.com/v5 order.create")
+    assert over_stream.call == "WS stream.example.com/v5 order.create"
 
 
 @pytest.mark.parametrize(

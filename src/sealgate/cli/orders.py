@@ -128,7 +128,7 @@ def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
 
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)
     yield Text(f"{doubt.bot}\n{doubt.exchange}\n{doubt.key}")
-    order = filter(None, (f"{doubt.method} {doubt.target}", doubt.terms_words, doubt.idempotency_key or "-"))
+    order = filter(None, (doubt.call, doubt.terms_words, doubt.idempotency_key or "-"))
     yield Text("\n".join(order))
     yield Text(_time(doubt.sent_ms))
     yield Text(_time(doubt.fence_ms) if doubt.fence_ms else "not known")

@@ -5,11 +5,12 @@ exchange ends the doubt; nothing here does so by itself.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
+OVER_STREAM = "WS"  # the method of an order over a stream
 _LONGEST = 64  # characters of a term that is shown
 # What exchanges call them, the first that an order has counts.
 _NAMES = {
@@ -18,7 +19,7 @@ _NAMES = {
         *("contract", "market", "pair", "instrument"),
     ),
     "side": ("side", "direction"),
-    "size": ("size", "sz", "qty", "quantity", "amount", "volume", "vol", "orderQty"),
+    "size": ("size", "sz", "qty", "quantity", "amount", "volume", "vol", "orderQty", "order_qty"),
     "price": ("price", "px", "limit_price", "limitPrice", "rate"),
     "client_id": (
         *("clOrdId", "clOrdID", "orderLinkId", "newClientOrderId", "clientOrderId", "client_order_id"),
@@ -43,9 +44,11 @@ class Terms(NamedTuple):
 def read_terms(body: bytes | None, target: str = "") -> Terms:
     """Read the terms of one order from its body, JSON or a form, else from the target's query.
 
-    Numbers keep every digit that was sent. Several orders at once have no terms in common.
+    Numbers keep every digit that was sent. Several orders at once have no terms in common. What names no
+    symbol may have the order inside, as messages of streams do.
     """
-    order = _fields(body) if body else dict(parse_qsl(target.partition("?")[2]))
+    order: dict[str, object] = _fields(body) if body else dict(parse_qsl(target.partition("?")[2]))
+    order = next((one for one in _inside(order) if any(map(one.get, _NAMES["symbol"]))), order)
     found = {name: (_text(order.get(one)) for one in names) for name, names in _NAMES.items()}
     return Terms(**{name: next(filter(None, texts), None) for name, texts in found.items()})
 
@@ -55,9 +58,23 @@ def _fields(body: bytes) -> dict[str, object]:
         document = json.loads(body, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError):
         return dict(parse_qsl(body.decode("ascii", "replace")))
-    if isinstance(document, list) and len(document) == 1:
-        (document,) = document
-    return document if isinstance(document, dict) else {}
+    return next(_objects(document), {})
+
+
+def _objects(value: object) -> Iterator[dict[str, object]]:
+    """Yield an object, or the one in a list that has no other: of several, each is an order by itself."""
+    found = value if isinstance(value, list) else [value]
+    objects = [one for one in found if isinstance(one, dict)]
+    if len(objects) == 1:
+        yield objects[0]
+
+
+def _inside(order: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Yield an object and those in it, the outer ones first."""
+    level = [order]
+    while level:
+        yield from level
+        level = [found for one in level for value in one.values() for found in _objects(value)]
 
 
 def _text(value: object) -> str | None:
@@ -94,6 +111,11 @@ class Doubt:
     size: str | None = None
     price: str | None = None
     client_id: str | None = None
+
+    @property
+    def call(self) -> str:
+        """What was called: method and target; over a stream, which one it is and what the order is there."""
+        return f"{self.method} {self.route if self.method == OVER_STREAM else self.target}"
 
     @property
     def terms_words(self) -> str:

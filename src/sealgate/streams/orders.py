@@ -17,6 +17,7 @@ from sealgate.keys.bot import Bot
 from sealgate.limits.claims import Fate, LimitReply
 from sealgate.limits.scheduler import Permit
 from sealgate.machine.system import System
+from sealgate.orders.doubts import OVER_STREAM
 from sealgate.orders.outcome import Conclusion
 from sealgate.orders.policy import Checks, is_judged
 from sealgate.request.admission import Ticket
@@ -31,7 +32,7 @@ from sealgate.venues.routes import Lane
 from sealgate.venues.stream_sealer import Moment
 from sealgate.venues.streams import MessageRule, MessageSigning, ReplyRule, id_of
 
-METHOD = "WS"  # of records and journal
+METHOD = OVER_STREAM  # of records and journal
 _NO_FIELDS = Head({}, b"")
 _FRESH = 1 / 3  # of the exchange's window a timestamp may age before it is sent, as in request/sender.py
 # What stands for a status in the record: the exchange sends none.
