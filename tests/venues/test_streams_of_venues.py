@@ -144,6 +144,26 @@ async def test_by_the_venues_file_it_is_what_ccxt_sends_with_the_real_key(name: 
         arrived = signed_by_file(venue_for(name), login, real, came, NOW_MS)
         assert without(login, arrived.tree) == await expected(exchange, arrived, came, real)
     assert is_signed_by(arrived, login, real, "real")
+    assert not login.uuid or at(arrived.tree, login.uuid) == f"{NOW_MS}"
+    assert not any(text in repr((arrived, arrived.tree)) for text in lines_of(dummy))
+
+
+def kindless(name: str) -> str:
+    """Return the name of a row without its kind of key."""
+    return re.sub(r":\w+", "", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [(one, two) for one in LOGINS for two in LOGINS if one != two and kindless(one) == kindless(two)],
+)
+async def test_a_dummy_key_of_another_kind_does_as_well(name: str, other: str) -> None:
+    login, (real, _), (_, dummy) = ROWS[name], keys_for(name), keys_for(other)
+    async with scripted_exchange(ROWS[other]) as exchange:
+        came = await sent_by_ccxt(exchange, dummy, {0: BOT_MS})
+    arrived = signed_by_file(venue_for(name), login, real, came, NOW_MS)
+    async with scripted_exchange(login) as exchange:
+        assert without(login, arrived.tree) == await expected(exchange, arrived, came, real)
     assert not any(text in repr((arrived, arrived.tree)) for text in lines_of(dummy))
 
 
