@@ -145,6 +145,18 @@ def read(frames: BotFrames, raw: bytes) -> list[BotMessage]:
     return [*iter(frames.next, None)]
 
 
+def test_a_flood_of_empty_fragments_is_read_bit_by_bit() -> None:
+    frames = BotFrames(1000)
+    parts = [bot(Opcode.TEXT, b"a", fin=False), *[bot(Opcode.CONT, fin=False)] * 2000, bot(Opcode.CONT, b"b")]
+    frames.add(b"".join(parts))
+    before, found = frames.unread_bytes, None
+    while before:
+        found = frames.next(in_turns=True)
+        assert before - frames.unread_bytes <= 512
+        before = frames.unread_bytes
+    assert found == BotMessage(Opcode.TEXT, b"ab")
+
+
 def test_a_flood_of_small_messages_is_read_bit_by_bit() -> None:
     frames = BotFrames(1000)
     frames.add(bot(Opcode.TEXT) * 10_000)

@@ -144,6 +144,25 @@ def _with_reserved_bit(frame: Frame) -> bytes:
     return bytes([raw[0] | 0x40]) + raw[1:]
 
 
+@pytest.mark.parametrize("opcode", [Opcode.TEXT, Opcode.PING, Opcode.CONT])
+async def test_a_bot_that_sends_much_leaves_others_their_turn(lab: Lab, opcode: Opcode) -> None:
+    reader, writer = await asyncio.open_connection(*lab.address)
+    writer.write(UPGRADE)
+    await reader.readuntil(b"\r\n\r\n")
+    count, messages, turns = 5000, 5000, 0
+    flood = Frame(opcode, b"", fin=opcode is not Opcode.CONT).serialize(mask=True) * count
+    if opcode is Opcode.CONT:
+        messages = 1
+        flood = Frame(Opcode.TEXT, b"x", fin=False).serialize(mask=True) + flood
+        flood += Frame(Opcode.CONT, b"").serialize(mask=True)
+    writer.write(flood)
+    while len(lab.exchange.messages) < messages:
+        await asyncio.sleep(0)  # noqa: TID251 - one turn of the loop
+        turns += 1
+    assert turns > count / 100
+    writer.transport.abort()
+
+
 async def test_fragments_are_joined(lab: Lab) -> None:
     reader, writer = await asyncio.open_connection(*lab.address)
     writer.write(UPGRADE)

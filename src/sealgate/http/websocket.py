@@ -24,7 +24,7 @@ PONG: Final = Opcode.PONG
 _CONTINUATION: Final = Opcode.CONT
 _FIRST_CONTROL: Final = Opcode.CLOSE
 _KEY_BYTES: Final = 16
-_PIECE_BYTES: Final = 4 * 1024
+_PIECE_BYTES: Final = 512
 _LONGEST_REASON: Final = 123  # bytes (section 5.5)
 _NOT_SENT_CODES: Final = frozenset({1005, 1006, 1015})  # no frame may have them
 PROTOCOL_FIELD: Final = b"sec-websocket-protocol"
@@ -141,7 +141,7 @@ class BotFrames:
         self._protocol = Protocol(side, state=State.OPEN, max_size=most_bytes)
         self._unread: deque[bytes] = deque()
         self.unread_bytes = 0
-        self._parts: list[bytes] = []  # of a message
+        self._parts = bytearray()  # of a message: a list would grow with empty fragments
         self._opcode = _CONTINUATION
         self._whole: deque[BotMessage] = deque()
         self.fault: tuple[int, str] | None = None
@@ -151,18 +151,21 @@ class BotFrames:
         self._unread.append(data)
         self.unread_bytes += len(data)
 
-    def next(self) -> BotMessage | None:
+    def next(self, *, in_turns: bool = False) -> BotMessage | None:
         """Return the next message or control frame, None where there is no whole one, or a fault.
 
-        Few bytes are read at a time, as they may be hundreds of messages.
+        Few bytes are read at a time, as they may be hundreds of messages. With `in_turns` it also returns
+        None behind some fragments of a message, so that others have a turn: while there are `unread_bytes`,
+        call it again.
         """
-        while not self._whole and self._unread and self.fault is None:
+        is_turn_over = False
+        while not (self._whole or is_turn_over) and self._unread and self.fault is None:
             data = self._unread.popleft()
             if len(data) > _PIECE_BYTES:
                 self._unread.appendleft(data[_PIECE_BYTES:])
                 data = data[:_PIECE_BYTES]
             self.unread_bytes -= len(data)
-            self._read(data)
+            is_turn_over = self._read(data) and in_turns
         return self._whole.popleft() if self._whole else None
 
     def clear(self) -> None:
@@ -171,7 +174,9 @@ class BotFrames:
         self._whole.clear()
         self.unread_bytes = 0
 
-    def _read(self, data: bytes) -> None:
+    def _read(self, data: bytes) -> bool:
+        """Read bytes; return whether a fragment ended in them."""
+        has_fragment = False
         self._protocol.receive_data(data)
         self._protocol.data_to_send()  # answers of its own to pings and closes, which are passed on here
         for event in cast("list[Frame]", self._protocol.events_received()):  # there is no handshake here
@@ -180,16 +185,19 @@ class BotFrames:
                 continue
             if event.opcode != _CONTINUATION:
                 self._opcode = event.opcode
-            self._parts.append(bytes(event.data))
-            if event.fin:
-                message = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-                self._parts = []
-                if self._opcode == TEXT and not _is_utf8(message):
-                    self.fault = 1007, "a text is not UTF-8"
-                    return
-                self._whole.append(BotMessage(self._opcode, message))
+            if not event.fin:
+                self._parts += event.data
+                has_fragment = True
+                continue
+            message = bytes(self._parts + event.data) if self._parts else bytes(event.data)
+            self._parts.clear()
+            if self._opcode == TEXT and not _is_utf8(message):
+                self.fault = 1007, "a text is not UTF-8"
+                break
+            self._whole.append(BotMessage(self._opcode, message))
         if self._protocol.parser_exc is not None and self._protocol.close_sent is not None:
             self.fault = self._protocol.close_sent.code, self._protocol.close_sent.reason
+        return has_fragment
 
 
 def _is_utf8(data: bytes) -> bool:

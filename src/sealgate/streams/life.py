@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from sealgate.request.admission import Peer
 
 MOST_UNREAD_BYTES: Final = 64 * 1024  # of a bot before its connection is held
-_MANY: Final = 64  # messages of a bot, after which others have their turn
+_MANY: Final = 16  # messages of a bot, after which others have their turn
 _CLOSING_S: Final = 5.0  # from the first close frame until both connections are cut
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
@@ -151,7 +151,7 @@ class OpenStream:
         try:
             passed = 0
             while not self._is_over:
-                message = self._next or self._frames.next()
+                message = self._next or self._frames.next(in_turns=True)
                 self._next = None
                 if self._frames.unread_bytes <= MOST_UNREAD_BYTES:
                     self._bot_end.let_go(self)
@@ -165,6 +165,9 @@ class OpenStream:
                     continue
                 if self._frames.fault is not None:
                     self.close(*self._frames.fault)
+                elif self._frames.unread_bytes:
+                    await asyncio.sleep(0)  # noqa: TID251 - takes no time
+                    continue
                 if not self._is_over:
                     self._arrival = asyncio.get_running_loop().create_future()
                     await self._arrival
@@ -188,7 +191,7 @@ class OpenStream:
             self._bot_end.hold(self)
         # An order that waits is not sent once its bot says goodbye right behind it.
         if self.waiting is not None and self._next is None:
-            self._next = self._frames.next()
+            self._next = self._frames.next(in_turns=True)
             if self._next is not None and self._next.opcode is CLOSE:
                 self.waiting.stop(Refusal("deadline_exceeded", _CLOSED_WHILE_WAITING))
         self._wake()
