@@ -52,7 +52,8 @@ DERIBIT = {
 HTX = {"signatureMethod": "HmacSHA256", "signatureVersion": "2.1", "timestamp": ISO, "signature": "SIG"}
 HTX_SWAP = {"SignatureMethod": "HmacSHA256", "SignatureVersion": "2", "Timestamp": ISO, "Signature": "SIG"}
 APEX = (
-    '{"httpMethod":"GET","requestPath":"/ws/accounts","apiKey":"K","passphrase":"P",'
+    '{"type":"login","topics":["ws_zk_accounts_v3"],"httpMethod":"GET","requestPath":"/ws/accounts",'
+    '"apiKey":"K","passphrase":"P",'
     f'"timestamp":"{MS}","signature":"SIG"}}'
 )
 COINBASE = {"type": "subscribe", "channel": "user"}
