@@ -181,3 +181,22 @@ KRAKEN_SYMBOL: dict[str, Any] = {
     "tick_size": "0.1",
     "status": "online",
 }
+KUCOIN_SYMBOL: dict[str, Any] = {
+    "symbol": "BTC-USDT",
+    "name": "BTC-USDT",
+    "baseCurrency": "BTC",
+    "quoteCurrency": "USDT",
+    "feeCurrency": "USDT",
+    "market": "USDS",
+    "baseMinSize": "0.00001",
+    "quoteMinSize": "0.1",
+    "baseMaxSize": "10000000000",
+    "quoteMaxSize": "99999999",
+    "baseIncrement": "0.00000001",
+    "quoteIncrement": "0.000001",
+    "priceIncrement": "0.1",
+    "priceLimitRate": "0.1",
+    "minFunds": "0.1",
+    "isMarginEnabled": True,
+    "enableTrading": True,
+}

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
+from rig.fake_streams import STREAM_TOKEN, serve_stream
 from rig.fake_symbols import (
     BINANCE_ACCOUNT,
     BINANCE_SYMBOLS,
@@ -24,6 +25,7 @@ from rig.fake_symbols import (
     FUTURES_ACCOUNT,
     KRAKEN_ASSETS,
     KRAKEN_SYMBOL,
+    KUCOIN_SYMBOL,
     OKX_SYMBOL,
 )
 
@@ -33,7 +35,10 @@ _WINDOW_MS = 5_000
 
 @dataclass
 class Fake:
-    """One that runs, and its only key. `refused` has what was not right, `orders` what was placed."""
+    """One that runs, and its only key. `refused` has what was not right, `orders` what was placed.
+
+    `messages` came over its streams.
+    """
 
     name: str
     api_key: str = API_KEY
@@ -42,22 +47,26 @@ class Fake:
     seen: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     orders: list[Mapping[str, Any]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
 
 @asynccontextmanager
 async def running_fake(name: str, api_key: str = API_KEY, secret: str = SECRET) -> AsyncIterator[Fake]:
-    """Run an exchange: "okx", "bybit", "kraken" or one of Binance's hosts, by its venue's name."""
+    """Run an exchange: "okx", "bybit", "kraken", "kucoin" or one of Binance's hosts, by its venue's name."""
     fake = Fake(name, api_key, secret)
     answers: dict[str, Callable[[Fake, web.BaseRequest, str], Any]] = {
         "okx": _okx,
         "bybit": _bybit,
         "kraken": _kraken,
+        "kucoin": _kucoin,
     }
     answer = answers.get(name, _binance)
 
-    async def handle(request: web.BaseRequest) -> web.Response:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
         body = (await request.read()).decode()
         fake.seen.append((request.method, request.path_qs, dict(request.headers)))
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return await serve_stream(fake, request)
         return web.json_response(answer(fake, request, body))
 
     async with RawTestServer(handle) as server:
@@ -149,6 +158,26 @@ def _kraken(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
         if path == "/0/private/AddOrder":
             fake.orders.append(form)
     return {"error": [], "result": answers.get(path, {})}
+
+
+def _kucoin(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
+    path, head = request.path, request.headers
+    server = {"endpoint": "wss://ws-api-spot.kucoin.com/", "protocol": "websocket", "encrypt": True}
+    server |= {"pingInterval": 18000, "pingTimeout": 10000}
+    answers: dict[str, Any] = {
+        "/api/v1/timestamp": now_ms(),
+        "/api/v2/symbols": [KUCOIN_SYMBOL],
+        "/api/v1/bullet-private": {"token": STREAM_TOKEN, "instanceServers": [server]},
+        "/api/v1/orders": {"orderId": "812"},
+    }
+    if "KC-API-KEY" in head:
+        message = f"{head['KC-API-TIMESTAMP']}{request.method}{request.raw_path}{body}"
+        right = base64.b64encode(hmac.digest(fake.secret.encode(), message.encode(), "sha256")).decode()
+        if (head["KC-API-KEY"], head["KC-API-SIGN"]) != (fake.api_key, right):
+            return _refused(fake, message, {"code": "400005", "msg": "Invalid KC-API-SIGN"})
+        if path == "/api/v1/orders":
+            fake.orders.append(json.loads(body))
+    return {"code": "200000", "data": answers.get(path, [])}
 
 
 # The paths of each host of Binance.

@@ -4,14 +4,9 @@ The exchange at the other end checks each signature, and knows the real key alon
 """
 
 import asyncio
-import base64
 import json
-import os
 import re
 import sys
-import tomllib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -19,84 +14,18 @@ import ccxt  # type: ignore[import-untyped]
 import httpx
 import pytest
 
-from rig.fake_venues import API_KEY, PASSPHRASE, SECRET, Fake, running_fake
 from rig.fences import ROOT, fences
-from sealgate.config import load_config
-from sealgate.server.gateway import Gateway, running_gateway
+from venues.recipes import (
+    ADDRESS,
+    EXAMPLES,
+    TOKEN,
+    assert_only_the_real_key_arrived,
+    run,
+    several,
+    venue_and_gateway,
+)
 
-EXAMPLES = ROOT / "examples"
 BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}
-ADDRESS, TOKEN = "http://127.0.0.1:8787", "example-token-of-a-bot-01234567890123456789"
-
-
-@asynccontextmanager
-async def venue_and_gateway(folder: Path, name: str, *, bots: bool = True) -> AsyncIterator[tuple[Fake, str]]:
-    """Run an exchange, and a gateway with the configuration that a user would write for it."""
-    environ = {"SECRET": SECRET, "PASSPHRASE": PASSPHRASE, "TOKEN": TOKEN}
-    async with running_fake(name) as fake:
-        lines = [
-            *(f'venue = "{name}"', f'base_url = "{fake.base_url}"', 'listen.tcp = "127.0.0.1:0"'),
-            *('admin = { tcp = "127.0.0.1:0", unix = "off" }', "[keys.main]", f'api_key = "{API_KEY}"'),
-            'secret = "env:SECRET"',
-            *(['passphrase = "env:PASSPHRASE"'] if name == "okx" else []),
-            *(["[bots.grid]", 'token = "env:TOKEN"'] if bots else []),
-        ]
-        (folder / "sealgate.toml").write_text("\n".join(lines))
-        config = load_config(folder / "sealgate.toml", environ={})
-        async with running_gateway(config, environ=environ) as gateway:
-            yield fake, f"http://{gateway.address}"
-
-
-@asynccontextmanager
-async def several(
-    folder: Path, file: str = "sealgate.toml", **places: str
-) -> AsyncIterator[tuple[Mapping[str, Fake], Gateway]]:
-    """Run the exchanges of a file of examples/exchanges, by their names, and the gateway of that file.
-
-    Each key has a secret of its own. `places` are variables of the gateway.
-    """
-    text = (EXAMPLES / "exchanges" / file).read_text()
-    (folder / "sealgate.toml").write_text(text)
-    tree = tomllib.loads(text)
-    places |= {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
-    secrets = {"grid.token": TOKEN, "okx.passphrase": PASSPHRASE}
-    fakes: dict[str, Fake] = {}
-    async with AsyncExitStack() as stack:
-        for alias, key in tree["keys"].items():
-            secret = base64.b64encode(f"secret of {alias}".encode()).decode()
-            secrets[f"{alias}.secret"] = secret
-            for name in key.get("exchanges") or [key["exchange"]]:
-                fake = running_fake(tree["exchanges"][name]["venue"], key["api_key"], secret)
-                fakes[name] = await stack.enter_async_context(fake)
-                places[f"SEALGATE_EXCHANGES__{name.upper()}__BASE_URL"] = fakes[name].base_url
-        for name, secret in secrets.items():
-            (folder / name).write_text(secret)
-            (folder / name).chmod(0o600)
-        config = load_config(folder / "sealgate.toml", environ=places)
-        yield fakes, await stack.enter_async_context(running_gateway(config))
-
-
-async def run(text: str, *program: str, **environ: str) -> str:
-    """Run a program, Python unless another is named, in a process of its own: ccxt brings much along."""
-    process = await asyncio.create_subprocess_exec(
-        *(program or (sys.executable, "-W", "error", "-")),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], **environ},
-    )
-    async with asyncio.timeout(60):
-        out, err = await process.communicate(text.encode())
-    assert process.returncode == 0, err.decode()
-    return out.decode()
-
-
-def assert_only_the_real_key_arrived(fake: Fake, orders: int = 1) -> None:
-    assert fake.refused == []
-    assert len(fake.orders) == orders
-    assert "made-up" not in repr(fake.seen)
-    assert "bWFkZS11cA" not in repr(fake.seen)
-    assert TOKEN not in repr(fake.seen)
 
 
 @pytest.mark.parametrize("name", ["okx", "binance"])
@@ -237,7 +166,7 @@ async def test_the_requests_of_the_nautilus_adapter_are_signed_anew(tmp_path: Pa
     stamp = "&timestamp=1790000000000&signature=6465"
     headers = {"X-MBX-APIKEY": "made-up", "User-Agent": "nautilus-trader/1.221.0"}
     async with (
-        venue_and_gateway(tmp_path, "binance", bots=False) as (fake, url),
+        venue_and_gateway(tmp_path, "binance", bot="") as (fake, url),
         httpx.AsyncClient(base_url=url, headers=headers, timeout=45) as client,
     ):
         account = await client.get(f"/api/v3/account?recvWindow=5000{stamp}")
