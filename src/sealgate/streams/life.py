@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from sealgate.request.admission import Peer
 
 MOST_UNREAD_BYTES: Final = 64 * 1024  # of a bot before its connection is held
-_MANY: Final = 16  # messages of a bot, after which others have their turn
+_MANY: Final = 4  # messages of a bot, after which others have their turn; a large one counts for several
+_COUNTED_BYTES: Final = 4 * 1024  # each as much as a message
 _CLOSING_S: Final = 5.0  # from the first close frame until both connections are cut
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
@@ -159,8 +160,9 @@ class OpenStream:
                     await self._pass(message)
                     with contextlib.suppress(ConnectionResetError):  # `_exchange_lost` says what follows
                         await self._exchange_end.drain()
-                    passed += 1
-                    if passed % _MANY == 0:
+                    passed += 1 + len(message.data) // _COUNTED_BYTES
+                    if passed >= _MANY:
+                        passed = 0
                         await asyncio.sleep(0)  # noqa: TID251 - takes no time
                     continue
                 if self._frames.fault is not None:
