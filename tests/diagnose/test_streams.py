@@ -267,7 +267,7 @@ async def test_a_refused_login_is_told_in_the_exchanges_words_without_what_is_se
         # A message without words is told as it is.
         exchange.react = answers(code=7)
         line = last((await setup.check("--streams")).stdout, "fail")
-        assert 'was refused, {"op": "login", "code": 7}' in line
+        assert 'was refused, {"op":"login","code":7}' in line
 
 
 async def test_what_the_venues_rules_know_of_a_refusal_is_its_cause(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ async def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     async with running(tmp_path) as (setup, exchange):
         exchange.react = answers(op="news")
         line = last((await setup.check("--streams")).stdout, "fail")
-        assert 'was not answered; what came is {"op": "news"}; look at the exchange' in line
+        assert 'was not answered; what came is {"op":"news"}; look at the exchange' in line
         exchange.react = None
         assert "private was not answered; look at" in last((await setup.check("--streams")).stdout, "fail")
 

@@ -1,5 +1,6 @@
 """What came of a login on a stream, as a line of a check."""
 
+import contextlib
 import json
 import re
 from collections.abc import Collection, Iterable
@@ -88,7 +89,9 @@ def secrets_of(values: Collection[str]) -> tuple[str, ...]:
 
 
 def _parts(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple({part for value in values for part in (value, *_LONG.findall(value))})
+    """Return texts and what is long in them, as they are and as JSON has them."""
+    parts = {part for value in values for part in (value, *_LONG.findall(value))}
+    return tuple(parts | {json.dumps(part, ensure_ascii=False)[1:-1] for part in parts})
 
 
 def judge_login(attempt: Attempt, facts: Facts) -> Finding:
@@ -117,10 +120,14 @@ def judge_login(attempt: Attempt, facts: Facts) -> Finding:
 
 def _said(attempt: Attempt) -> str:
     """Return the words of the exchange, without what nobody is to read."""
-    reply = attempt.reply
+    reply, text = attempt.reply, attempt.text
+    with contextlib.suppress(
+        ValueError, RecursionError
+    ):  # one spelling of each letter, to find what is hidden
+        text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
     if reply is None:
-        return shown_words(attempt.text, attempt.hidden)
-    words = reply.verdict.words or page_text(reply.body) or attempt.text
+        return shown_words(text, attempt.hidden)
+    words = reply.verdict.words or page_text(reply.body) or text
     if reply.status:
         return error_words(reply.status, words, attempt.hidden)
     return shown_words(words, attempt.hidden)

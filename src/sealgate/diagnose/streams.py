@@ -169,8 +169,9 @@ class _Trial:
             if answer.status != HTTPStatus.SWITCHING_PROTOCOLS:
                 outcome = Outcome.LIMITED if answer.verdict.is_limited else Outcome.REFUSED
                 return outcome, "", WholeReply(answer.status, answer.body, answer.verdict)
-            if fault := accept_fault(answer.head.passed, key_of(self._unique), []):
-                return Outcome.UNREACHABLE, fault, None
+            fault = accept_fault(answer.head.passed, key_of(self._unique), [])
+            if fault or not connection.has_switched:
+                return Outcome.UNREACHABLE, fault or "its 101 is not to a WebSocket", None
             # 2. The login, and what answers it.
             talk = _Talk(connection)
             outcome, text, status = await self._log_in(talk)
