@@ -459,6 +459,14 @@ def test_it_is_known_whether_a_message_carries_a_time(text: str, is_dated: bool)
     assert signing.is_dated is is_dated
 
 
+def test_it_is_known_whether_a_stream_has_orders() -> None:
+    assert stream(ORDERS).has_orders
+    assert not stream(HOST).has_orders
+    other = '[[streams.messages]]\nwhen = { "/op" = "a" }\n'
+    for row in ('lane = "cancel"\n', 'needs = "keys"\n', 'lane = "order"\nrefuses = "no"\n', ""):
+        assert not stream(f"{HOST}{other}{row}").has_orders
+
+
 def test_a_route_is_named_by_the_file_and_never_by_what_a_bot_wrote() -> None:
     found = stream(ORDERS)
     for message in ({"op": "amend-SECRET"}, {"op": "SECRET"}, {"args": ["SECRET"]}):
