@@ -210,6 +210,57 @@ async def test_an_order_that_waits_is_not_sent_once_its_bot_is_gone(lab: Lab) ->
     assert [one["id"] for one in lab.exchange.texts("order.place")] == ["1"]
 
 
+async def waiting_order(lab: Lab) -> ClientWebSocketResponse:
+    """Return a stream on which an order waits: the exchange refused the one before it for the limit."""
+    stream = await lab.open()
+    await stream.send_json(order(1, status=429, wait=20))
+    await stream.receive_json()
+    await stream.send_json(order(2))
+    await until(lambda: len(lab.gateway.services.in_flight) == 1)
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("is_vanished", "closed"),
+    [pytest.param(False, 4001, id="closes"), pytest.param(True, 1012, id="vanishes")],
+)
+async def test_an_order_does_not_wait_for_a_stream_that_the_exchange_ended(
+    tmp_path: Path, *, is_vanished: bool, closed: int
+) -> None:
+    async with running_lab(tmp_path, limits={"max_wait": 60.0}) as lab:
+        ends = asyncio.Event()
+
+        async def react(stream: web.WebSocketResponse, data: str) -> None:
+            message = json.loads(data)
+            await stream.send_json({"id": message["id"], "status": 429, "wait": 20})
+            await ends.wait()
+            if not is_vanished:
+                await stream.close(code=4001)
+            elif stream._req is not None and stream._req.transport is not None:
+                stream._req.transport.abort()
+
+        lab.exchange.react = react
+        stream = await waiting_order(lab)
+        ends.set()
+        assert closed_as(await stream.receive())[0] == closed
+        record = await ended(lab, 2)
+        assert (record.conclusion, record.reason) == (Conclusion.NOT_SENT, "upstream_broken")
+        await stream.close()
+        await until(lambda: len(lab.gateway.streams) == 0)
+
+
+async def test_an_order_does_not_wait_for_a_stream_that_a_reload_closed(tmp_path: Path) -> None:
+    async with running_lab(tmp_path, limits={"max_wait": 60.0}) as lab:
+        stream = await waiting_order(lab)
+        bots = {name: bot for name, bot in lab.configs[0].bots.items() if name != "grid"}
+        lab.configs.append(lab.configs[0].with_tables(bots=bots))
+        await lab.gateway.reloader.reload("a test")
+        assert closed_as(await stream.receive())[0] == 1012
+        record = await ended(lab, 2)
+        assert (record.conclusion, record.reason) == (Conclusion.NOT_SENT, "bot_forbidden")
+        await stream.close()
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [

@@ -64,6 +64,7 @@ _POLICY: Final = 1008
 _RESTART: Final = 1012
 _NO_CLOSE: Final = 1006  # there was no close frame
 _CLOSED_WHILE_WAITING: Final = "The bot closed the stream while an order waited; it was not sent."
+_CLOSED_BY_EXCHANGE: Final = "The exchange has closed the stream; the order was not sent."
 _UNSIGNED: Final = Moment(0, b"")
 
 log = structlog.get_logger("sealgate.streams")
@@ -166,7 +167,8 @@ class OpenStream:
                         await asyncio.sleep(0)  # noqa: TID251 - takes no time
                     continue
                 if self._frames.fault is not None:
-                    self.close(*self._frames.fault)
+                    code, reason = self._frames.fault
+                    self.close(code, Refusal("bad_request", reason))
                 elif self._frames.unread_bytes:
                     await asyncio.sleep(0)  # noqa: TID251 - takes no time
                     continue
@@ -210,6 +212,7 @@ class OpenStream:
         if self._follower.has_closed and self._timer is None:
             self.end = "exchange", self._follower.code, ""
             self._close_in_time()
+            self._refuse_waiting(Refusal("upstream_broken", _CLOSED_BY_EXCHANGE))
         if self._follower.has_more:  # a flood of small frames: others have their turn first
             self._exchange_end.hold(self)
             asyncio.get_running_loop().call_soon(self._from_exchange_on)
@@ -238,16 +241,22 @@ class OpenStream:
         if self._follower.has_more:  # its close frame, perhaps
             return
         if not (self._follower.has_closed or self._is_closed_by_us or self._has_bot_closed):
-            self.close(_RESTART, "upstream_broken: the exchange closed the connection without a word")
+            detail = "the exchange closed the connection without a close frame"
+            self.close(_RESTART, Refusal("upstream_broken", detail))
         self._end_if_closed()
 
-    def close(self, code: int, reason: str) -> None:
+    def close(self, code: int, why: Refusal) -> None:
         """Close the stream for a reason of the gateway's own: nothing more is passed on."""
         if self._is_closed_by_us or self._is_over:
             return
-        self._is_closed_by_us, self.end = True, ("gateway", code, reason)
+        self._is_closed_by_us, reason = True, f"{why.slug}: {why.detail}"
+        if self._timer is None:  # else somebody has closed it before
+            self.end = "gateway", code, reason
+        if self._next is not None and self._next.opcode is CLOSE:
+            self._has_bot_closed = True
         self._frames.clear()
         self._next = None
+        self._refuse_waiting(why)
         if (
             self._follower.is_between
             and not self._follower.has_closed
@@ -262,6 +271,11 @@ class OpenStream:
         self._close_in_time()
         self._end_if_closed()
         self._wake()
+
+    def _refuse_waiting(self, why: Refusal) -> None:
+        """Take the order that waits out of the line: the stream can carry no more."""
+        if self.waiting is not None:
+            self.waiting.stop(why)
 
     def _close_in_time(self) -> None:
         if self._timer is None:
@@ -313,7 +327,7 @@ class OpenStream:
                 log.warning(
                     "stream_message_refused", **self.names, reason=refusal.slug, detail=refusal.detail
                 )
-                self.close(_POLICY, f"{refusal.slug}: {refusal.detail}")
+                self.close(_POLICY, refusal)
 
     async def _pass_data(self, event: BotMessage) -> None:
         """Send one message. Raises Refusal where it may not go."""
@@ -381,7 +395,7 @@ class OpenStream:
     def check_exchange(self) -> None:
         """Raise Refusal where nothing can be sent to the exchange any more."""
         if self._has_exchange_closed or self._exchange_end.has_left() or self._timer is not None:
-            raise Refusal("upstream_broken", "The exchange has closed the stream; the order was not sent.")
+            raise Refusal("upstream_broken", _CLOSED_BY_EXCHANGE)
 
     def send_text(self, text: str) -> None:
         """Send a text message."""

@@ -16,7 +16,6 @@ from sealgate.streams.tally import StreamsStatus, StreamStatus, Traffic
 
 _GOING_AWAY = 1001
 _RESTART = 1012
-_DRAINED = "draining: the gateway is shutting down"
 
 log = structlog.get_logger("sealgate.streams")
 
@@ -113,7 +112,7 @@ class Streams:
             return
         self._empty = asyncio.Event()
         for stream in tuple(self._open):
-            stream.close(_GOING_AWAY, _DRAINED)
+            stream.close(_GOING_AWAY, Refusal("draining", "the gateway is shutting down"))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._empty.wait()
@@ -140,4 +139,5 @@ class Streams:
             else:
                 stream.adopt(pipeline, bot)
                 continue
-            stream.close(_RESTART, f"bot_forbidden: {gone} since the configuration was reloaded")
+            detail = f"{gone} since the configuration was reloaded"
+            stream.close(_RESTART, Refusal("bot_forbidden", detail))
