@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,31 @@ async def test_a_reload_closes_the_streams_of_a_bot_that_is_gone(lab: Lab) -> No
     await stays.send_json({"op": "ping"})
     assert json.loads(await stays.receive_str()) == {"op": "ping"}
     await stays.close()
+
+
+async def test_a_reload_closes_the_streams_whose_key_is_replaced(lab: Lab) -> None:
+    stream, public = await lab.open(), await lab.open(PUBLIC)
+    keys = lab.configs[0].keys
+    await reload(lab, keys={"main": keys["main"].model_copy(update={"api_key": "another-key"})})
+    code, reason = closed_as(await stream.receive())
+    assert (code, "the key main has been replaced" in reason) == (1012, True)
+    await public.send_str("still there")
+    assert await public.receive_str() == "still there"
+    await public.close()
+    again = await lab.open()
+    await again.send_json({"op": "login"})
+    await again.receive_json()
+    assert lab.exchange.texts("login")[-1]["key"] == "another-key"
+    await again.close()
+
+
+async def test_a_reload_closes_the_streams_of_an_exchange_with_another_address(lab: Lab) -> None:
+    stream = await lab.open()
+    address = lab.configs[0].base_url
+    assert address is not None
+    await reload(lab, base_url=replace(address, host="localhost"))
+    code, reason = closed_as(await stream.receive())
+    assert (code, "has another address" in reason) == (1012, True)
 
 
 async def test_messages_are_counted(lab: Lab) -> None:

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import structlog
 
 from sealgate.config import ExchangeConfig
 from sealgate.errors import Refusal
+from sealgate.request.pipeline import Pipeline
 from sealgate.request.router import Router
 from sealgate.streams.life import OpenStream
 from sealgate.streams.openings import Openings
@@ -120,7 +121,11 @@ class Streams:
             stream.abandon()
 
     def adopt(self, router: Router) -> None:
-        """Let the streams go by another configuration; close those whose exchange, bot or key is gone."""
+        """Put another configuration in force for the open streams.
+
+        Streams whose exchange, bot or key is gone or replaced are closed: a stream keeps the connection and
+        the key that it was opened with.
+        """
         self.most = router.generation.config.listen.max_streams
         for stream in tuple(self._open):
             exchange, alias = stream.pipeline.backend.config.name, stream.live_key.key.alias
@@ -130,8 +135,12 @@ class Streams:
                 gone = f"the exchange {exchange} is gone"
             elif bot is None:
                 gone = f"the bot {stream.bot.name} is gone"
+            elif _place(pipeline) != _place(stream.pipeline):
+                gone = f"the exchange {exchange} has another address"
             elif alias not in bot.keys:
                 gone = f"the key {alias} is gone"
+            elif stream.rules.uses_key and _proof(pipeline, alias) != stream.live_key.key.proof:
+                gone = f"the key {alias} has been replaced"
             elif stream.own_address is not None and stream.own_address not in pipeline.backend.rules.own:
                 gone = f"the address of the bot {bot.name} is gone"
             elif stream.rules.needs not in bot.may:
@@ -141,3 +150,14 @@ class Streams:
                 continue
             detail = f"{gone} since the configuration was reloaded"
             stream.close(_RESTART, Refusal("bot_forbidden", detail))
+
+
+def _proof(pipeline: Pipeline, alias: str) -> Hashable:
+    """Return what tells a key in use from another."""
+    return pipeline.backend.exchange.live_keys[alias].key.proof
+
+
+def _place(pipeline: Pipeline) -> tuple[str, str]:
+    """Return where an exchange and its streams are."""
+    config = pipeline.backend.config
+    return str(config.base_url), pipeline.backend.exchange.stream_hosts.instead

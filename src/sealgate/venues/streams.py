@@ -190,6 +190,11 @@ class Stream:
         return bool(self.messages)
 
     @property
+    def uses_key(self) -> bool:
+        """Whether its handshake, or one of its messages, is made with the key."""
+        return self.handshake is not None or any(rule.signing is not None for rule in self.messages)
+
+    @property
     def has_login(self) -> bool:
         """Whether a message, or the handshake, logs in."""
         return self.signs_handshake or any(rule.is_login for rule in self.messages)
