@@ -4,10 +4,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from rig.fences import ROOT, fences
 from venues.recipes import EXAMPLES, TOKEN, assert_only_the_real_key_arrived, run, several, venue_and_gateway
 
+BOT, POLICY = 'token = "env:TOKEN"', 'policy = { max_size = "0.0001" }'
+SEES_LOGINS = """
+import logging, sys
+import pybit._websocket_trading
+logging.basicConfig(stream=sys.stdout)
+logins = queue.Queue()
+trade_socket = pybit._websocket_trading._V5TradeWebSocketManager
+trade_socket._process_auth_message = lambda _, message: logins.put(message["retCode"])
+"""
 PAGE = {block.label: block.text for block in fences(ROOT / "docs" / "streams.md")}
 
 
@@ -75,3 +86,38 @@ async def test_the_readme_follows_orders(tmp_path: Path) -> None:
         out = await run(at(text, url))
     assert '"orderId": "811"' in out
     assert_only_the_real_key_arrived(fake, orders=0)
+
+
+async def test_ccxt_pro_raises_an_error_with_the_code_where_a_policy_refuses_its_order(
+    tmp_path: Path,
+) -> None:
+    text = (EXAMPLES / "ccxt_pro_okx.py").read_text()
+    text = text.replace("asyncio.run(main())", "try:\n    asyncio.run(main())\n", 1)
+    text += "except ccxt.NetworkError as error:\n    print(error)\n"
+    async with venue_and_gateway(tmp_path, "okx", bot=f"{BOT}\n{POLICY}") as (fake, url):
+        out = await run(at(text, url))
+    assert out == "811 closed 0.001\nConnection closed by remote server, closing code 1008\n"
+    assert_only_the_real_key_arrived(fake, orders=0)
+
+
+async def test_pybit_logs_the_reason_of_a_policy_and_logs_in_again(tmp_path: Path) -> None:
+    text = PAGE["venue-pybit-streams"].replace("trading = ", f"{SEES_LOGINS}trading = ")
+    text = text.replace("trading.place_order", "logins.get(timeout=45)\ntrading.place_order")
+    text = text.replace('replies.get(timeout=45)["data"]', '"again", logins.get(timeout=45)')
+    bot = f'listen = "127.0.0.1:0"\n{POLICY}'
+    async with venue_and_gateway(tmp_path, "bybit", bot=bot) as (fake, url):
+        out = await run(text.replace("127.0.0.1:8802", url.removeprefix("http://")))
+    assert "(code 1008): policy_refused: policy.max_size" in out
+    assert "again 0\n" in out
+    assert_only_the_real_key_arrived(fake, orders=0)
+
+
+async def test_a_refused_upgrade_has_the_gateways_own_reply(tmp_path: Path) -> None:
+    async with venue_and_gateway(tmp_path, "bybit", bot=f'{BOT}\nmay = ["read"]') as (fake, url):
+        address = f"ws://grid:{TOKEN}@{url.removeprefix('http://')}/stream.bybit.com/v5/trade"
+        with pytest.raises(InvalidStatus) as caught:
+            async with connect(address):
+                pass
+    assert caught.value.response.status_code == 403
+    assert caught.value.response.headers["X-Gateway-Error"] == "bot_forbidden"
+    assert fake.messages == []
