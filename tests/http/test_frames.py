@@ -270,6 +270,7 @@ def test_an_offer_of_our_own() -> None:
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
+        ([(b"Upgrade", b"h2c"), (b"Sec-WebSocket-Accept", accept_of(KEY))], "not to a WebSocket"),
         ([(b"Sec-WebSocket-Accept", accept_of(KEY))], ""),
         ([(b"Sec-WebSocket-Accept", accept_of(KEY)), (b"Sec-WebSocket-Protocol", b"one")], ""),
         ([], "does not answer"),
@@ -279,7 +280,8 @@ def test_an_offer_of_our_own() -> None:
     ],
 )
 def test_the_answer_to_an_offer_of_our_own(fields: list[tuple[bytes, bytes]], fault: str) -> None:
-    found = accept_fault(fields, KEY, [b"one"])
+    upgrade = [] if fields and fields[0][0] == b"Upgrade" else [(b"Upgrade", b"WebSocket")]
+    found = accept_fault([*upgrade, *fields], KEY, [b"one"])
     assert bool(found) == bool(fault)
     assert fault in found
 

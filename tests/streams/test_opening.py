@@ -1,5 +1,6 @@
 """From a bot's upgrade to the open stream: who may, what is passed on, and what the exchange says instead."""
 
+import base64
 import hashlib
 import hmac
 from collections.abc import AsyncIterator
@@ -104,6 +105,23 @@ async def test_a_101_that_is_none_opens_nothing(lab: Lab) -> None:
         status=101, headers={"Upgrade": "other", "Connection": "Upgrade"}
     )
     assert (await lab.refused(f"/{HOST}/private"))[:2] == (502, "upstream_broken")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        (f"/{HOST}/private?token={TOKENS['GRID']}", {}),
+        (f"/{HOST}/public/{TOKENS['GRID']}", {}),
+        (f"/{HOST}/private?x={base64.b64encode(b'grid:' + TOKENS['GRID'].encode()).decode()}", {}),
+        (f"/{HOST}/private", {"X-Own": TOKENS["GRID"]}),
+        (f"/{HOST}/private", {"Sec-WebSocket-Protocol": f"one, {TOKENS['GRID']}"}),
+    ],
+)
+async def test_an_upgrade_does_not_take_the_bots_token_along(
+    lab: Lab, path: str, headers: dict[str, str]
+) -> None:
+    assert (await lab.refused(path, **headers))[:2] == (403, "bot_forbidden")
+    assert lab.exchange.opened == []
 
 
 async def test_an_exchange_that_cannot_be_reached(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ class UpstreamConnection(Flow):
             raise
         else:
             if reply.status == HTTPStatus.SWITCHING_PROTOCOLS:
+                answer.head = ReplyHead(list(reply.fields), {}, None)  # raw: the upgrade is of this hop
                 self.alarm.stop()
             elif content.is_read:
                 self.release()

@@ -94,11 +94,13 @@ def offer_lines(key: bytes, protocols: Iterable[bytes]) -> bytes:
 def accept_fault(fields: Iterable[tuple[bytes, bytes]], key: bytes, protocols: list[bytes]) -> str:
     """Return what is wrong with a server's 101 to an upgrade with this key, "" for nothing (section 4.1).
 
-    Upgrade and Connection are not among the fields: without them the parser takes a 101 for no upgrade.
+    `fields` are raw: those of one hop are among them.
     """
     found: dict[bytes, list[bytes]] = {}
     for name, value in fields:
         found.setdefault(name.lower(), []).append(value.strip())
+    if [one.lower() for one in found.get(b"upgrade", [])] != [b"websocket"]:
+        return "its 101 is not to a WebSocket"
     if found.get(b"sec-websocket-accept") != [accept_of(key)]:
         return "its 101 does not answer the key that was sent"
     if b"sec-websocket-extensions" in found:

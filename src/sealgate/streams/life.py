@@ -43,6 +43,7 @@ from sealgate.streams.orders import (
     send_order,
     ticket_of,
 )
+from sealgate.streams.own_token import OwnToken
 from sealgate.streams.signing import StreamSigner
 from sealgate.streams.tally import FAILED, OK, Rate, StreamStatus, Traffic
 from sealgate.venues.conditions import holds
@@ -87,7 +88,7 @@ class OpenStream:
         signer: StreamSigner,
         bot_end: ServerConnection,
         exchange_end: UpstreamConnection,
-        token: bytes,
+        token: OwnToken,
     ) -> None:
         self.desk = desk
         self.request_id = request_id
@@ -129,6 +130,11 @@ class OpenStream:
     def live_key(self) -> LiveKey:
         """The key with which it logs in."""
         return self._signer.live_key
+
+    @property
+    def has_lost_bot(self) -> bool:
+        """Whether its bot is gone, so that it only takes leave of the exchange."""
+        return self._bot_end.transport is None
 
     @property
     def own_address(self) -> tuple[str, str] | None:
@@ -409,7 +415,7 @@ class OpenStream:
 
     def _check_token(self, data: bytes) -> None:
         """Raise Refusal for a message that would tell the exchange the bot's token."""
-        if self._token and self._token in data:
+        if self._token.is_in(data):
             detail = "The message has the bot's own token of the gateway in it, and was not sent."
             raise Refusal("bot_forbidden", detail)
 

@@ -9,7 +9,7 @@ from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.connection import UpstreamConnection
 from sealgate.exchange.failure import Failure, FailureKind
-from sealgate.http.headers import Head, plain_name
+from sealgate.http.headers import Head, plain_name, sort_reply
 from sealgate.http.parser import RequestHead
 from sealgate.http.server import Incoming
 from sealgate.http.websocket import (
@@ -28,6 +28,7 @@ from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, passed_on
 from sealgate.streams.access import Wanted, check_open, find_wanted
 from sealgate.streams.life import OpenStream
+from sealgate.streams.own_token import OwnToken
 from sealgate.streams.registry import Streams
 from sealgate.streams.signing import StreamSigner
 from sealgate.streams.tally import FAILED, HUNG_UP, OK, OPENED, REFUSED
@@ -38,6 +39,9 @@ from sealgate.venues.stream_sealer import SignedHandshake
 _LIMITED_S = 10.0  # without an opening, where the exchange refuses one for its limit and states no time
 # What the answer to a signed upgrade says of the login in it.
 _LOGINS = {101: OK, 401: FAILED, 403: FAILED}
+# Of a 101: what is the gateway's own, and what a client might act on.
+_NOT_PASSED = (b"sec-websocket-accept", b"sec-websocket-extensions", b"set-cookie", b"location")
+_WHERE_TOKENS_STAND = "Send it in X-Gateway-Token, or in Authorization, and nowhere else."
 _NO_HANDSHAKE = SignedHandshake({}, {}, "")
 
 
@@ -82,6 +86,13 @@ class StreamOpener:
         if request.connection.has_surplus:
             raise Refusal("bad_request", "Bytes came behind the upgrade before it was answered.")
         key, protocols = check_offer(request.head), offered_protocols(request.head)
+        sent = None if pipeline.backend.rules.local is not None else credentials(fields)
+        token = OwnToken(b"" if sent is None else sent[1])
+        if any(map(token.is_in, (target.encode("latin-1"), fields.passed, *protocols))):
+            detail = "The upgrade has the bot's own token of the gateway in what goes to the exchange."
+            raise Refusal(
+                "bot_forbidden", detail, advice="Send it in X-Gateway-Token or Authorization alone."
+            )
         if not bot.keys:
             raise unknown_exchange(bot)
         wanted = find_wanted(target, config.venue, config.venue.stream_hosts(config.environment))
@@ -108,8 +119,6 @@ class StreamOpener:
                 self._note_refusal(pipeline, answer, context)
                 return passed_on(answer)
             # 4. The stream.
-            sent = credentials(fields)
-            token = b"" if sent is None else sent[1]
             stream = OpenStream(
                 self._desk,
                 context.request_id,
@@ -171,13 +180,15 @@ class StreamOpener:
         if isinstance(answer, Failure):
             raise _failed(answer, context, self._system.now())
         is_open = answer.status == HTTPStatus.SWITCHING_PROTOCOLS
-        context.concludes(Conclusion.DONE if is_open else Conclusion.REFUSED)
-        if is_open:
+        if not is_open:
+            context.concludes(Conclusion.REFUSED)
+        else:
             fault = accept_fault(answer.head.passed, key, protocols)
             if fault or not connection.has_switched:
                 connection.close()
                 told = fault or "its 101 is not to a WebSocket"
                 raise Refusal("upstream_broken", f"The stream could not be opened: {told}.")
+            context.concludes(Conclusion.DONE)
         return answer, connection
 
     def _note_refusal(self, pipeline: Pipeline, answer: Answer, context: RequestContext) -> None:
@@ -231,8 +242,7 @@ def _lines(headers: Mapping[str, str]) -> bytes:
 
 def _switching(key: bytes, answer: Answer, stream: OpenStream) -> Reply:
     """Return the 101 to a bot; what the exchange's own has besides is passed on."""
-    own = (b"upgrade", b"connection", b"sec-websocket-accept", b"sec-websocket-extensions")
-    fields = [field for field in answer.head.passed if field[0].lower() not in own]
+    fields = [field for field in sort_reply(answer.head.passed).passed if field[0].lower() not in _NOT_PASSED]
     fields += [
         (b"Upgrade", b"websocket"),
         (b"Connection", b"Upgrade"),

@@ -38,7 +38,8 @@ class Streams:
     @contextlib.contextmanager
     def room(self) -> Iterator[None]:
         """Keep a place for a stream while it is being opened. Raises Refusal `queue_full`."""
-        if len(self._open) + self._opening >= self.most:
+        held = sum(not stream.has_lost_bot for stream in self._open)
+        if held + self._opening >= self.most:
             raise Refusal("queue_full", f"The gateway has listen.max_streams ({self.most}) open already.")
         self._opening += 1
         try:

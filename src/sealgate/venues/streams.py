@@ -22,6 +22,7 @@ from sealgate.venues.scheme import SIGNATURE, Part
 from sealgate.venues.templates import Template, names_in
 
 MOST_LETTERS = 64 * 1024  # of a message that is read
+MOST_MEMBERS = 2000  # likewise: more would hold up other bots, and a batch of 20 orders has 300
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
 _DEFAULT_PORT = ":443"
 _STATUSES = range(200, 600)
@@ -255,6 +256,8 @@ class Stream:
             return text
         if len(text) > MOST_LETTERS:
             raise UnclearError(f"it has more than {MOST_LETTERS} letters")
+        if text.count(":") > MOST_MEMBERS:
+            raise UnclearError(f"it has more than {MOST_MEMBERS} members, or colons")
         try:
             document: object = self.decode(text)
         except UnreadableError as error:
