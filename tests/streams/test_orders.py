@@ -278,6 +278,22 @@ async def test_a_policy_judges_orders_of_streams(lab: Lab, message: dict[str, An
     assert len(lab.exchange.messages) == 1 or lab.exchange.messages[1] == ("CLOSE", 1001)
 
 
+async def test_an_order_that_fails_inside_the_gateway_has_an_end(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bool:
+        raise RuntimeError("a fault of our own")
+
+    monkeypatch.setattr(lab.gateway.books, "must_record", fail)
+    stream = await lab.open()
+    await stream.send_json(order())
+    assert await refused(stream) == "internal_error"
+    record = await ended(lab)
+    assert (record.conclusion, record.reason) == (Conclusion.NOT_SENT, "internal_error")
+    assert len(lab.gateway.services.in_flight) == 0
+    assert lab.exchange.texts("order.place") == []
+
+
 def rows_of(file: Path) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(file)) as database:
         return database.execute("SELECT method, target, state FROM orders").fetchall()

@@ -8,6 +8,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+import structlog
+
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer
 from sealgate.exchange.exchange import LiveKey
@@ -39,6 +41,9 @@ _FRESH = 1 / 3  # of the exchange's window a timestamp may age before it is sent
 _STATUSES = {"done": 200, "refused": 400, "limited": 429, "unknown": 504}
 _UNSETTLED = 202
 _GONE = 499  # as in request/handler.py
+
+
+log = structlog.get_logger("sealgate.streams")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +209,10 @@ async def send_order(stream: Carrier, rule: MessageRule, judged: Judged, text: s
         raise _refused(stream, context, context.refusal) from None
     except Refusal as refusal:
         raise _refused(stream, context, refusal) from None
+    except Exception as error:  # without an end of its record, a drain would wait for it
+        log.exception("internal_error", request_id=context.request_id, exchange=context.exchange)
+        fault = Refusal("internal_error", "The gateway failed while handling this order.")
+        raise _refused(stream, context, fault) from error
     finally:
         stream.waiting = None
     if order.rule is None:
@@ -276,7 +285,8 @@ async def _try(  # noqa: PLR0913, PLR0917 - an order, and all that is known of i
         if permit.is_paused(now):
             return None
         stream.check_exchange()
-        # 4. The send.
+        # 4. The send. What could fail comes before it.
+        order = StreamOrder(stream, ticket, permit, context, judged)
         permit.goes(now)
         context.sends(now, may_be_stopped=False)
         is_sent = True
@@ -284,7 +294,7 @@ async def _try(  # noqa: PLR0913, PLR0917 - an order, and all that is known of i
     finally:
         if not is_sent:
             permit.__exit__(None, None, None)
-    return StreamOrder(stream, ticket, permit, context, judged)
+    return order
 
 
 async def _record(  # noqa: PLR0913, PLR0917 - an order, and all that is known of it
