@@ -122,6 +122,8 @@ def test_a_reply_may_state_a_status(reply: Any, status: int) -> None:
         ("in_s", True, None),
         ("in_s", float("inf"), None),
         ("in_s", float("nan"), None),
+        ("in_s", 10**400, None),
+        ("in_ms", 10**400, None),
         ("in_s", None, None),
     ],
 )

@@ -93,7 +93,10 @@ class ReplyRule:
         found = pick(document, self.wait) if self.wait else None
         if isinstance(found, bool) or not isinstance(found, int | float):
             return None
-        seconds = found / 1000 if self.moment.endswith("_ms") else float(found)
+        try:
+            seconds = found / 1000 if self.moment.endswith("_ms") else float(found)
+        except OverflowError:  # JSON allows integers of any length
+            return None
         if self.moment.startswith("epoch"):
             seconds -= server_now
         return seconds if 0 < seconds < inf else None
