@@ -89,6 +89,18 @@ async def test_what_no_reply_settles_is_unknown_when_the_stream_ends(lab: Lab, e
     await stream.close()
 
 
+async def test_an_id_may_be_escaped_in_the_reply(lab: Lab) -> None:
+    async def react(stream: web.WebSocketResponse, data: str) -> None:
+        assert json.loads(data)["id"] == "a/1"
+        await stream.send_str('{"id": "a\\/1", "status": 200}')
+
+    lab.exchange.react = react
+    stream = await lab.open()
+    await stream.send_json({**order(), "id": "a/1"})
+    assert (await ended(lab)).conclusion is Conclusion.DONE
+    await stream.close()
+
+
 async def test_an_order_that_is_not_answered_in_time_is_unknown(tmp_path: Path) -> None:
     async with running_lab(tmp_path, upstream={"total_timeout": 0.05}) as lab:
         stream = await lab.open()

@@ -426,8 +426,8 @@ class OpenStream:
 
     def _read(self, text: str) -> None:
         """Look into a message of the exchange: a challenge, the reply to a login, or to an order."""
-        ids = [order.id for order in self.pending]
-        may_settle = None in ids or any(one is not None and one in text for one in ids)
+        # An id stands in the text as it is, unless something in the text is escaped.
+        may_settle = any(order.id is None or order.id in text or "\\" in text for order in self.pending)
         login, challenge = self._login, self.rules.challenge
         if login is not None and login.is_unanswered(self.desk.system.now(), self.pipeline.total_timeout_s):
             self._login_ended(login, "unknown")
