@@ -169,6 +169,6 @@ def test_where_the_file_says_what_a_refusal_is_nothing_else_is_one() -> None:
 
 def test_a_login_is_not_waited_for_without_end() -> None:
     waiting = login()
-    assert not waiting.is_unanswered(6.0, 10.0)
-    assert waiting.is_unanswered(15.1, 10.0)
-    assert [waiting.is_unanswered(6.0, 10.0) for _ in range(1000)][-1]
+    assert not waiting.note_message(6.0, 10.0)
+    assert waiting.note_message(15.1, 10.0)
+    assert [waiting.note_message(6.0, 10.0) for _ in range(1000)][-1]

@@ -429,30 +429,36 @@ class OpenStream:
         # An id stands in the text as it is, unless something in the text is escaped.
         may_settle = any(order.id is None or order.id in text or "\\" in text for order in self.pending)
         login, challenge = self._login, self.rules.challenge
-        if login is not None and login.is_unanswered(self.desk.system.now(), self.pipeline.total_timeout_s):
-            self._login_ended(login, "unknown")
+        if login is not None and login.note_message(self.desk.system.now(), self.pipeline.total_timeout_s):
+            self._login_ended("unknown")
             login = None
         is_challenge = challenge is not None and challenge.may_be(text)
         if not (may_settle or login or is_challenge):
             return
-        with contextlib.suppress(ValueError, RecursionError):
+        try:
             document = json.loads(text)
-            if challenge is not None and holds(challenge.when, document):
-                found = pick(document, challenge.at)
-                self._challenge = found if isinstance(found, str) else ""
-            if login is not None:
-                result, status = login.result(document)
-                if result == FAILED:
-                    alias = self.live_key.key.alias
-                    self.pipeline.learner.learn_of_login(alias, status, text.encode(), login.sent_at)
-                if result:
-                    self._login_ended(login, result)
-            next((order for order in tuple(self.pending) if order.settle(document, text)), None)
+        except (ValueError, RecursionError):
+            return
+        # 1. A challenge.
+        if challenge is not None and holds(challenge.when, document):
+            found = pick(document, challenge.at)
+            self._challenge = found if isinstance(found, str) else ""
+        # 2. The reply to the latest login.
+        if login is not None:
+            result, status = login.result(document)
+            if result == FAILED:
+                alias = self.live_key.key.alias
+                self.pipeline.learner.learn_of_login(alias, status, text.encode(), login.sent_at)
+            if result:
+                self._login_ended(result)
+        # 3. The reply to an order: to one alone, the oldest that it can be about.
+        for order in tuple(self.pending):
+            if order.settle(document, text):
+                break
 
-    def _login_ended(self, login: Login, result: str) -> None:
-        """Note what came of a login, of which the latest counts."""
-        if self._login is login:
-            self._login, self.is_logged_in = None, result == OK
+    def _login_ended(self, result: str) -> None:
+        """Note the result of the latest login."""
+        self._login, self.is_logged_in = None, result == OK
         self.desk.tally.logins[self.pipeline.backend.config.name, self.live_key.key.alias, result] += 1
         (log.info if result == OK else log.warning)("stream_login", **self.names, result=result)
 

@@ -19,8 +19,8 @@ class Login:
     sent_at: float
     messages: int = 0  # that came since
 
-    def is_unanswered(self, now: float, patience_s: float) -> bool:
-        """Count a message of the exchange; return whether it is too late for the reply."""
+    def note_message(self, now: float, patience_s: float) -> bool:
+        """Count a message of the exchange; return whether the reply to the login is given up."""
         self.messages += 1
         return self.messages > _MOST_MESSAGES or now - self.sent_at > patience_s
 
