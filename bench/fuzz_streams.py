@@ -147,7 +147,7 @@ class End(asyncio.Protocol):
         self.is_draining.set()
         self.fault: Exception | None = None
         self.reader = FrameReader(is_masked=not is_bot)
-        self.head = b""
+        self.head = self.rest = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
@@ -171,6 +171,7 @@ class End(asyncio.Protocol):
             if end < 4:
                 return
             self.head, data = self.head[:end], self.head[end:]
+            self.rest = data
             self.is_open = True
             self.begin()
         try:
@@ -342,14 +343,15 @@ class Course:
         await loop.create_connection(lambda: bot, "127.0.0.1", port)
         path = READ if plan.is_read else UNREAD
         bot.write(upgrade(f"{prefix}{path}?course={plan.number}", AUTHORISED))
-        far = await exchange
+        async with asyncio.timeout(PATIENCE_S):
+            while not bot.is_open and not bot.is_lost:
+                bot.changed.clear()
+                await bot.until(bot)
+            if not bot.head.startswith(b"HTTP/1.1 101 "):
+                raise FoundError(f"the upgrade was answered with {bot.head + bot.rest!r}")
+            far = await exchange
         bot.other, far.other = far, bot
         ends = (bot, far)
-        while not bot.is_open and not bot.is_lost:
-            bot.changed.clear()
-            await bot.until(bot)
-        if not bot.head.startswith(b"HTTP/1.1 101 "):
-            raise FoundError(f"the upgrade was answered with {bot.head!r}")
         if plan.is_read and self.is_gateway:
             await self.log_in(bot, far)
         speakers = [Speaker(end, plan) for end in ends]
@@ -513,6 +515,7 @@ def running_way(name: str, port: int, folder: Path) -> Iterator[Way]:
         **setting_environ(name, Setting(f"127.0.0.1:{port}"), folder),
         "SEALGATE_VENUE": "bybit",
         "SEALGATE_UPSTREAM__STREAMS": f"ws://127.0.0.1:{port}",
+        "SEALGATE_LIMITS__STREAM_OPENS": "1000000/1s",
     }
     with serving(folder, environ) as way:
         try:
