@@ -91,6 +91,7 @@ COMPILED = (
     "observe/log.py",
     "observe/request_line.py",
     "observe/traffic.py",
+    "streams/life.py",
 )
 
 

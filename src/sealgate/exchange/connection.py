@@ -52,6 +52,8 @@ WHOLE: Final = State.WHOLE
 SWITCHED: Final = State.SWITCHED
 BROKEN: Final = State.BROKEN
 CLOSED: Final = State.CLOSED
+_READ_BYTES: Final = 32 * 1024  # of a stream
+_READ: Final = memoryview(bytearray(_READ_BYTES))
 
 
 class Owner(Protocol):
@@ -72,6 +74,41 @@ class Owner(Protocol):
 
     def is_wanted(self) -> bool:
         """Return whether a request is waiting for a connection."""
+
+
+class _SmallReads(asyncio.BufferedProtocol):
+    """Reads at most `_READ_BYTES` at a time: as many may have to wait until a bot reads on.
+
+    The loops would read eight times as much. All connections share the buffer: it is empty between two reads.
+    """
+
+    def __init__(self, connection: Flow, receive: Callable[[bytes], None]) -> None:
+        self._connection = connection
+        self._receive = receive
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes go."""
+        del sizehint
+        return _READ
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Hand over what was read."""
+        self._receive(bytes(_READ[:nbytes]))
+
+    def eof_received(self) -> None:
+        """Let the transport close."""
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Tell the connection."""
+        self._connection.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Tell the connection."""
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Tell the connection."""
+        self._connection.resume_writing()
 
 
 class UpstreamConnection(Flow):
@@ -225,6 +262,8 @@ class UpstreamConnection(Flow):
     def take_over(self, receive: Callable[[bytes], None], lost: Callable[[], None]) -> None:
         """Hand all bytes behind a 101 to `receive`; call `lost` once when the connection is."""
         self._receive, self._lost = receive, lost
+        if self.transport is not None:
+            self.transport.set_protocol(_SmallReads(self, receive))
         if self._early:
             receive(self._early)
             self._early = b""

@@ -48,6 +48,8 @@ class FrameFollower:
         if self._held:
             data = self._held + data
             self._held = b""
+        if not self.reads:
+            self._parts = None
         size, frames = len(data), 0
         self.has_more = False
         at = min(self._left, size)
@@ -60,17 +62,20 @@ class FrameFollower:
             head, length = _lengths(data, at)
             if not head:
                 break
+            first = data[at]
             end = at + head + length
             # Has it arrived whole? A large one is not waited for.
             if end > size:
                 if head + length <= HELD_BYTES:
                     break
                 self._left = end - size
-                self._note(data[at], b"", is_read=False)
+                self._note(first, b"", is_read=False)
                 at = size
                 break
-            is_wanted = self.reads or data[at] & 0x0F == _CLOSE
-            self._note(data[at], data[at + head : end] if is_wanted else b"", is_read=True)
+            if self.reads or first & 0x0F >= _FIRST_CONTROL:
+                self._note(first, data[at + head : end], is_read=True)
+            else:
+                self.messages += first >> 7  # the last of a message
             at = end
         if at == size:
             return data
@@ -89,7 +94,6 @@ class FrameFollower:
             return
         self.messages += is_last
         if not self.reads:
-            self._parts = None
             return
         if opcode:
             self._parts, self._size = ([] if opcode == _TEXT else None), 0
