@@ -306,6 +306,30 @@ async def test_an_order_that_fails_inside_the_gateway_has_an_end(
     assert lab.exchange.texts("order.place") == []
 
 
+async def test_an_order_that_is_being_recorded_is_refused_for_what_closed_its_stream(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_recording, is_recorded = asyncio.Event(), asyncio.Event()
+
+    async def record(*_: object) -> None:
+        is_recording.set()
+        await is_recorded.wait()
+
+    monkeypatch.setattr(lab.gateway.books, "must_record", lambda _: True)
+    monkeypatch.setattr(lab.gateway.books, "intent", record)
+    stream = await lab.open()
+    await stream.send_json(order())
+    await is_recording.wait()
+    bots = {name: bot for name, bot in lab.configs[0].bots.items() if name != "grid"}
+    lab.configs.append(lab.configs[0].with_tables(bots=bots))
+    await lab.gateway.reloader.reload("a test")
+    is_recorded.set()
+    record_of_it = await ended(lab)
+    assert (record_of_it.conclusion, record_of_it.reason) == (Conclusion.NOT_SENT, "bot_forbidden")
+    assert lab.exchange.texts("order.place") == []
+    await stream.close()
+
+
 def rows_of(file: Path) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(file)) as database:
         return database.execute("SELECT method, target, state FROM orders").fetchall()

@@ -116,6 +116,7 @@ class OpenStream:
         self._is_closed_by_us = False
         self._has_bot_closed = False  # it sent its close frame, or is gone
         self._has_exchange_closed = False  # its connection is lost
+        self._carries_no_more: Refusal | None = None  # why it was closed, by the exchange or the gateway
         self._is_over = False
         self._timer: asyncio.TimerHandle | None = None
         self._read_if_asked()
@@ -218,7 +219,7 @@ class OpenStream:
         if self._follower.has_closed and self._timer is None:
             self.end = "exchange", self._follower.code, ""
             self._close_in_time()
-            self._refuse_waiting(Refusal("upstream_broken", _CLOSED_BY_EXCHANGE))
+            self._refuse_orders(Refusal("upstream_broken", _CLOSED_BY_EXCHANGE))
         if self._follower.has_more:  # a flood of small frames: others have their turn first
             self._exchange_end.hold(self)
             asyncio.get_running_loop().call_soon(self._from_exchange_on)
@@ -262,7 +263,7 @@ class OpenStream:
             self._has_bot_closed = True
         self._frames.clear()
         self._next = None
-        self._refuse_waiting(why)
+        self._refuse_orders(why)
         if (
             self._follower.is_between
             and not self._follower.has_closed
@@ -278,8 +279,9 @@ class OpenStream:
         self._end_if_closed()
         self._wake()
 
-    def _refuse_waiting(self, why: Refusal) -> None:
-        """Take the order that waits out of the line: the stream can carry no more."""
+    def _refuse_orders(self, why: Refusal) -> None:
+        """Refuse the order that waits, at once or when it is about to be sent: the stream carries no more."""
+        self._carries_no_more = why
         if self.waiting is not None:
             self.waiting.stop(why)
 
@@ -399,7 +401,9 @@ class OpenStream:
         return signed
 
     def check_exchange(self) -> None:
-        """Raise Refusal where nothing can be sent to the exchange any more."""
+        """Raise Refusal, with its cause, where nothing can be sent to the exchange any more."""
+        if self._carries_no_more is not None:
+            raise self._carries_no_more
         if self._has_exchange_closed or self._exchange_end.has_left() or self._timer is not None:
             raise Refusal("upstream_broken", _CLOSED_BY_EXCHANGE)
 
