@@ -200,6 +200,17 @@ async def test_a_refusal_for_the_limit_holds_back_orders_and_not_cancels(lab: La
     await second.close()
 
 
+async def test_pings_and_pongs_go_past_an_order_that_waits(lab: Lab) -> None:
+    stream = await lab.open()
+    await stream.send_json(order(1, status=429))
+    await stream.receive_json()
+    await stream.send_json(order(2))
+    await stream.ping(b"still here")
+    await lab.exchange.until(lambda: ("PING", b"still here") in lab.exchange.messages)
+    assert [one["id"] for one in lab.exchange.texts("order.place")] == ["1"]
+    await stream.close()
+
+
 async def test_a_wait_that_a_refusal_states_is_kept(lab: Lab) -> None:
     stream = await lab.open()
     await stream.send_json(order(1, status=429, wait=3600))

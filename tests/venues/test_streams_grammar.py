@@ -76,6 +76,10 @@ def error(text: str) -> str:
         (f'{MESSAGE}[[streams.messages]]\nwen = ""', "6: unknown key wen; did you mean when?"),
         (f'{MESSAGE}lane = "sell"', "5: lane = 'sell' is unknown; it may be cancel, order, read"),
         (f'{MESSAGE}lane = "order"\nneeds = "read"', "6: a message in the lane order needs trade or keys"),
+        (
+            f'{MESSAGE}lane = "order"\nputs = {{ "/n" = "{{nonce}}" }}\n{REPLY}',
+            "6: an order may not have {nonce}: those of several streams would overtake it",
+        ),
         (f'{MESSAGE}lane = "cancel"\nneeds = "read"', "6: a message in the lane cancel needs trade or keys"),
         (f'{MESSAGE}needs = "all"', "5: needs = 'all' is unknown; it may be read, trade, keys"),
         (f'{MESSAGE}pools = ["orders", "x"]', "5: 'x' in pools is none of [[limits.pools]]"),

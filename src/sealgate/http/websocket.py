@@ -170,6 +170,11 @@ class BotFrames:
             is_turn_over = self._read(data) and in_turns
         return self._whole.popleft() if self._whole else None
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that `next` was not asked for."""
+        return bool(self._whole or self._unread) or self.fault is not None
+
     def clear(self) -> None:
         """Drop what was not taken."""
         self._unread.clear()

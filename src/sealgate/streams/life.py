@@ -6,7 +6,6 @@ the task of its connection, as some of it must wait: for the clock, for the limi
 
 import asyncio
 import contextlib
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,13 +13,13 @@ import structlog
 
 from sealgate.errors import Refusal
 from sealgate.exchange.connection import UpstreamConnection
-from sealgate.exchange.exchange import LiveKey
 from sealgate.http.frames import FrameFollower
 from sealgate.http.server import ServerConnection
-from sealgate.http.target import Target
 from sealgate.http.websocket import (
     BINARY,
     CLOSE,
+    PING,
+    PONG,
     TEXT,
     BotFrames,
     BotMessage,
@@ -29,27 +28,12 @@ from sealgate.http.websocket import (
     frame,
 )
 from sealgate.keys.bot import Bot
-from sealgate.request.context import RequestContext
-from sealgate.request.pipeline import Pipeline
-from sealgate.streams.access import Judged, Wanted, judge
-from sealgate.streams.login import Login
-from sealgate.streams.orders import (
-    Desk,
-    StreamOrder,
-    check,
-    is_order,
-    new_context,
-    refused,
-    send_order,
-    ticket_of,
-)
+from sealgate.streams.access import Wanted
+from sealgate.streams.conversation import Conversation
+from sealgate.streams.orders import Desk
 from sealgate.streams.own_token import OwnToken
 from sealgate.streams.signing import StreamSigner
-from sealgate.streams.tally import FAILED, OK, Rate, StreamStatus, Traffic
-from sealgate.venues.conditions import holds
-from sealgate.venues.document import pick
-from sealgate.venues.stream_sealer import Moment
-from sealgate.venues.streams import MessageRule, MessageSigning, id_of
+from sealgate.streams.tally import Rate, StreamStatus, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,17 +50,15 @@ _RESTART: Final = 1012
 _NO_CLOSE: Final = 1006  # there was no close frame
 _CLOSED_WHILE_WAITING: Final = "The bot closed the stream while an order waited; it was not sent."
 _CLOSED_BY_EXCHANGE: Final = "The exchange has closed the stream; the order was not sent."
-_UNSIGNED: Final = Moment(0, b"")
 
 log = structlog.get_logger("sealgate.streams")
 
 
 class OpenStream:
-    """One open stream. `pipeline` and `bot` are those of the configuration in use; the key stays the same.
+    """One open stream. `talk` is what is said over it; `on_end` is called once it is over.
 
-    `waiting` is the record of the order that waits to be sent, `pending` are those that were sent.
-    `request_id` is that of the request that opened it; `on_end` is called once it is over. `end` is who
-    closed it, with which code, and the gateway's own reason: what the others write there is not kept.
+    `request_id` is that of the request that opened it. `end` is who closed it, with which code, and the
+    gateway's own reason: what the others write there is not kept.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - both ends, and who is at them
@@ -90,47 +72,26 @@ class OpenStream:
         exchange_end: UpstreamConnection,
         token: OwnToken,
     ) -> None:
-        self.desk = desk
-        self.request_id = request_id
-        self.bot = bot
-        self.rules = wanted.stream
-        self.shown = Target(f"/{self.rules.label}", f"/{self.rules.label}", None)
-        self.waiting: RequestContext | None = None
-        self.pending: list[StreamOrder] = []
-        self.is_logged_in = self.rules.signs_handshake
+        self.talk = Conversation(self, desk, request_id, wanted.stream, bot, signer, token)
         self.since = desk.system.wall()
         self.began = desk.system.now()
         self.end = ("bot", _NO_CLOSE, "")
         self.on_end: Callable[[OpenStream], None] | None = None
-        self._signer = signer
         self._bot_end = bot_end
         self._exchange_end = exchange_end
-        self._token = token
         self._follower = FrameFollower()
-        self._frames = BotFrames(self.pipeline.backend.rules.max_body)
+        self._frames = BotFrames(self.talk.pipeline.backend.rules.max_body)
         self._next: BotMessage | None = None  # behind an order that waits
         self._arrival: asyncio.Future[None] | None = None  # the task waits here for the bot's next message
         self._sent = Traffic()
-        self._challenge = ""
-        self._login: Login | None = None  # that was sent, and not answered yet
         self._is_closed_by_us = False
         self._has_bot_closed = False  # it sent its close frame, or is gone
         self._has_exchange_closed = False  # its connection is lost
         self._carries_no_more: Refusal | None = None  # why it was closed, by the exchange or the gateway
         self._is_over = False
         self._timer: asyncio.TimerHandle | None = None
-        self._read_if_asked()
+        self._follower.reads = self.talk.listens
         self._rate = Rate(self.began)
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """What carries the orders to the exchange."""
-        return self._signer.pipeline
-
-    @property
-    def live_key(self) -> LiveKey:
-        """The key with which it logs in."""
-        return self._signer.live_key
 
     @property
     def has_lost_bot(self) -> bool:
@@ -198,14 +159,45 @@ class OpenStream:
         if self._has_bot_closed:
             return
         self._frames.add(data)
+        is_idle = self._arrival is not None and not self._arrival.done()
+        if is_idle and self._send_at_once():
+            return
+        self._look_ahead()
         if self._frames.unread_bytes > MOST_UNREAD_BYTES:
             self._bot_end.hold(self)
-        # An order that waits is not sent once its bot says goodbye right behind it.
-        if self.waiting is not None and self._next is None:
-            self._next = self._frames.next(in_turns=True)
-            if self._next is not None and self._next.opcode is CLOSE:
-                self.waiting.stop(Refusal("deadline_exceeded", _CLOSED_WHILE_WAITING))
         self._wake()
+
+    def _send_at_once(self) -> bool:
+        """Send what waits for nothing, without a turn of the task; return whether that was all.
+
+        The task has nothing to do, so that nothing is overtaken.
+        """
+        for _ in range(_MANY):
+            message = self._frames.next(in_turns=True)
+            if message is None:
+                return not self._frames.unread_bytes and self._frames.fault is None
+            if message.opcode in (PING, PONG) and not self._is_closed_by_us:
+                self._write(frame(message.opcode, message.data, is_masked=True))
+            elif message.opcode is CLOSE or self._is_closed_by_us or not self.talk.say_at_once(message):
+                self._next = message
+                return False
+        return not self._frames.has_more
+
+    def _look_ahead(self) -> None:
+        """Look at what the bot sends behind a message that waits.
+
+        Pings and pongs go past it (RFC 6455 section 5.5), and it is not sent once its bot says goodbye.
+        """
+        while self.talk.waiting is not None and self._next is None:
+            message = self._frames.next(in_turns=True)
+            if message is None:
+                return
+            if message.opcode in (PING, PONG) and not self._is_closed_by_us:
+                self._write(frame(message.opcode, message.data, is_masked=True))
+                continue
+            self._next = message
+            if message.opcode is CLOSE:
+                self.talk.refuse(Refusal("deadline_exceeded", _CLOSED_WHILE_WAITING))
 
     def _from_exchange(self, data: bytes) -> None:
         """Pass on what the exchange sends, and read what somebody waits for."""
@@ -214,8 +206,8 @@ class OpenStream:
             self._bot_end.transport.write(passed)
         if self._follower.reads:
             for text in self._follower.take_texts():
-                self._read(text)
-            self._read_if_asked()
+                self.talk.hear(text)
+            self._follower.reads = self.talk.listens
         if self._follower.has_closed and self._timer is None:
             self.end = "exchange", self._follower.code, ""
             self._close_in_time()
@@ -233,8 +225,7 @@ class OpenStream:
     def _bot_lost(self) -> None:
         """Take leave of the exchange: the bot's connection is lost."""
         self._has_bot_closed = True
-        if self.waiting is not None:
-            self.waiting.hang_up()
+        self.talk.hang_up()
         if not self._has_exchange_closed and not self._is_closed_by_us and self._timer is None:
             self._write(close_frame(_GOING_AWAY, "", is_masked=True))
             self.end = "bot", _NO_CLOSE, "the bot is gone"
@@ -282,8 +273,7 @@ class OpenStream:
     def _refuse_orders(self, why: Refusal) -> None:
         """Refuse the order that waits, at once or when it is about to be sent: the stream carries no more."""
         self._carries_no_more = why
-        if self.waiting is not None:
-            self.waiting.stop(why)
+        self.talk.refuse(why)
 
     def _close_in_time(self) -> None:
         if self._timer is None:
@@ -300,8 +290,7 @@ class OpenStream:
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
-        for order in tuple(self.pending):
-            order.lose("The stream ended before a reply to it came.")
+        self.talk.end()
         self._exchange_end.close()
         self._wake()
         if self.on_end is not None:
@@ -329,76 +318,24 @@ class OpenStream:
                 self._close_in_time()
             self._end_if_closed()
         elif not (self._is_closed_by_us or self._has_bot_closed):
+            if event.opcode not in (TEXT, BINARY):
+                self._write(frame(event.opcode, event.data, is_masked=True))
+                return
+            asyncio.get_running_loop().call_soon(self._look_ahead)  # if it waits
             try:
-                await self._pass_data(event)
+                await self.talk.say(event)
             except Refusal as refusal:
-                log.warning(
-                    "stream_message_refused", **self.names, reason=refusal.slug, detail=refusal.detail
-                )
+                told = {"reason": refusal.slug, "detail": refusal.detail}
+                log.warning("stream_message_refused", **self.talk.names, **told)
                 self.close(_POLICY, refusal)
+            self._follower.reads = self.talk.listens
 
-    async def _pass_data(self, event: BotMessage) -> None:
-        """Send one message. Raises Refusal where it may not go."""
-        if event.opcode not in (TEXT, BINARY):
-            self._write(frame(event.opcode, event.data, is_masked=True))
-            return
-        judged = None
-        try:
-            if self.rules.is_read:
-                kind = self.live_key.key.sealer.signer.kind
-                judged = judge(self.rules, self.bot, kind, event.data, is_text=event.opcode is TEXT)
-            else:
-                self._check_token(event.data)
-        except Refusal as refusal:
-            raise refused(self, new_context(self), refusal) from None
-        if judged is None:
-            self._sent.messages += 1
-            self._write(frame(event.opcode, event.data, is_masked=True))
-        elif judged.rule is not None and is_order(judged):
-            await send_order(self, judged.rule, judged, event.data.decode())
-        else:
-            await self._pass_read(judged, event.data.decode())
+    # What the conversation asks.
 
-    async def _pass_read(self, judged: Judged, text: str) -> None:
-        """Send a message that is no order: a login, a subscription, or what nobody named."""
-        rule, ticket, context = judged.rule, ticket_of(self, judged), new_context(self)
-        context.admitted(ticket, self.pipeline.max_wait_s, self.pipeline.total_timeout_s)
-        self.waiting = context
-        try:
-            if rule is None or rule.signing is not None:
-                await check(self, ticket, text, context)
-            if rule is None:
-                self._check_token(text.encode())
-            else:
-                text = await self.sign(text, rule, await self.stamp(rule.signing, text, context))
-        except Refusal as refusal:
-            raise refused(self, context, refusal) from None
-        finally:
-            self.waiting = None
-            self.desk.books.ended(context, None)
-        if rule is not None and rule.is_login and rule.reply is not None:
-            own_id = id_of(judged.document, rule.reply.id) if rule.reply.id else None
-            self._login = Login(rule.reply, own_id, self.desk.system.now())
-            self._read_if_asked()
-        self.send_text(text)
-
-    async def stamp(self, signing: MessageSigning | None, text: str, context: RequestContext) -> Moment:
-        """Return the moment of a message, and note the fence that its time makes. Raises Refusal."""
-        if signing is None:
-            return _UNSIGNED
-        moment = await self._signer.moment(signing, hash(text), self._challenge, context.give_up_at)
-        key = self.live_key.key
-        context.timestamp_ms = moment.timestamp_ms
-        if signing.is_dated and key.has_fence:
-            error_ms = self.pipeline.backend.exchange.clock.error_ms(self.desk.system.now())
-            context.fence_ms = moment.timestamp_ms + key.recv_window_ms + error_ms
-        return moment
-
-    async def sign(self, text: str, rule: MessageRule, moment: Moment) -> str:
-        """Return a message as it is sent. Raises Refusal."""
-        signed = await self._signer.sign(text, rule, moment) if rule.signing or rule.drops else text
-        self._check_token(signed.encode())
-        return signed
+    def send(self, message: BotMessage) -> None:
+        """Send a message to the exchange."""
+        self._sent.messages += 1
+        self._write(frame(message.opcode, message.data, is_masked=True))
 
     def check_exchange(self) -> None:
         """Raise Refusal, with its cause, where nothing can be sent to the exchange any more."""
@@ -407,81 +344,7 @@ class OpenStream:
         if self._has_exchange_closed or self._exchange_end.has_left() or self._timer is not None:
             raise Refusal("upstream_broken", _CLOSED_BY_EXCHANGE)
 
-    def send_text(self, text: str) -> None:
-        """Send a text message."""
-        self._sent.messages += 1
-        self._write(frame(TEXT, text.encode(), is_masked=True))
-
-    def expect(self, order: StreamOrder) -> None:
-        """Read what follows, until something settles an order."""
-        self.pending.append(order)
-        self._read_if_asked()
-
-    def _check_token(self, data: bytes) -> None:
-        """Raise Refusal for a message that would tell the exchange the bot's token."""
-        if self._token.is_in(data):
-            detail = "The message has the bot's own token of the gateway in it, and was not sent."
-            raise Refusal("bot_forbidden", detail)
-
-    # What the exchange answers.
-
-    def _read_if_asked(self) -> None:
-        self._follower.reads = bool(self.pending or self._login or self.rules.challenge)
-
-    def _read(self, text: str) -> None:
-        """Look into a message of the exchange: a challenge, the reply to a login, or to an order."""
-        # An id stands in the text as it is, unless something in the text is escaped.
-        may_settle = any(order.id is None or order.id in text or "\\" in text for order in self.pending)
-        login, challenge = self._login, self.rules.challenge
-        if login is not None and login.note_message(self.desk.system.now(), self.pipeline.total_timeout_s):
-            self._login_ended("unknown")
-            login = None
-        is_challenge = challenge is not None and challenge.may_be(text)
-        if not (may_settle or login or is_challenge):
-            return
-        try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
-            return
-        # 1. A challenge.
-        if challenge is not None and holds(challenge.when, document):
-            found = pick(document, challenge.at)
-            self._challenge = found if isinstance(found, str) else ""
-        # 2. The reply to the latest login.
-        if login is not None:
-            result, status = login.result(document)
-            if result == FAILED:
-                alias = self.live_key.key.alias
-                self.pipeline.learner.learn_of_login(alias, status, text.encode(), login.sent_at)
-            if result:
-                self._login_ended(result)
-        # 3. The reply to an order: to one alone, the oldest that it can be about.
-        for order in tuple(self.pending):
-            if order.settle(document, text):
-                break
-
-    def _login_ended(self, result: str) -> None:
-        """Note the result of the latest login."""
-        self._login, self.is_logged_in = None, result == OK
-        self.desk.tally.logins[self.pipeline.backend.config.name, self.live_key.key.alias, result] += 1
-        (log.info if result == OK else log.warning)("stream_login", **self.names, result=result)
-
     # What the registry asks.
-
-    @property
-    def names(self) -> dict[str, str]:
-        """What each line of the log about the stream has."""
-        return {
-            "request_id": self.request_id,
-            "exchange": self.pipeline.backend.config.name,
-            "bot": self.bot.name,
-            "key": self.live_key.key.alias,
-            "stream": self.rules.label,
-        }
-
-    def adopt(self, pipeline: Pipeline, bot: Bot) -> None:
-        """Go by another configuration from now on."""
-        self._signer.pipeline, self.bot = pipeline, bot
 
     def traffic(self) -> tuple[Traffic, Traffic]:
         """Return what went to the bot, and to the exchange."""
@@ -490,15 +353,16 @@ class OpenStream:
     def status(self) -> StreamStatus:
         """Return the state of the stream."""
         to_bot, to_exchange = self.traffic()
+        talk = self.talk
         return StreamStatus(
-            request_id=self.request_id,
-            exchange=self.pipeline.backend.config.name,
-            bot=self.bot.name,
-            key=self.live_key.key.alias,
-            stream=self.rules.label,
+            request_id=talk.request_id,
+            exchange=talk.exchange,
+            bot=talk.bot.name,
+            key=talk.live_key.key.alias,
+            stream=talk.rules.label,
             since=self.since,
-            is_logged_in=self.is_logged_in if self.rules.has_login else None,
+            is_logged_in=talk.is_logged_in if talk.rules.has_login else None,
             to_bot=to_bot,
             to_exchange=to_exchange,
-            messages_per_s=self._rate.take(to_bot.messages + to_exchange.messages, self.desk.system.now()),
+            messages_per_s=self._rate.take(to_bot.messages + to_exchange.messages, talk.desk.system.now()),
         )

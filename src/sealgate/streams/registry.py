@@ -58,21 +58,21 @@ class Streams:
         """Add a stream."""
         self._open.add(stream)
         stream.on_end = self._ended
-        log.info("stream_opened", **stream.names, open=len(self._open))
+        log.info("stream_opened", **stream.talk.names, open=len(self._open))
 
     def _ended(self, stream: OpenStream) -> None:
         """Remove a stream, and keep the counts of what it carried."""
         if stream not in self._open:
             return
         self._open.remove(stream)
-        exchange, bot = stream.pipeline.backend.config.name, stream.bot.name
+        exchange, bot = stream.talk.pipeline.backend.config.name, stream.talk.bot.name
         to_bot, to_exchange = stream.traffic()
         self.desk.tally.carried(exchange, bot, "to_bot", to_bot)
         self.desk.tally.carried(exchange, bot, "to_exchange", to_exchange)
         closed_by, code, reason = stream.end
         log.info(
             "stream_closed",
-            **stream.names,
+            **stream.talk.names,
             seconds=round(self.desk.system.now() - stream.began, 3),
             to_bot=to_bot.messages,
             to_exchange=to_exchange.messages,
@@ -101,7 +101,7 @@ class Streams:
             for labels, count in self.desk.tally.messages.items()
         }
         for stream in self._open:
-            exchange, bot = stream.pipeline.backend.config.name, stream.bot.name
+            exchange, bot = stream.talk.pipeline.backend.config.name, stream.talk.bot.name
             for direction, traffic in zip(("to_bot", "to_exchange"), stream.traffic(), strict=True):
                 total = found.setdefault((exchange, bot, direction), Traffic())
                 total.messages += traffic.messages
@@ -129,25 +129,27 @@ class Streams:
         """
         self.most = router.generation.config.listen.max_streams
         for stream in tuple(self._open):
-            exchange, alias = stream.pipeline.backend.config.name, stream.live_key.key.alias
+            exchange, alias = stream.talk.pipeline.backend.config.name, stream.talk.live_key.key.alias
             pipeline = router.pipelines.get(exchange)
-            bot = None if pipeline is None else pipeline.backend.rules.bot_named(stream.bot.name)
+            bot = None if pipeline is None else pipeline.backend.rules.bot_named(stream.talk.bot.name)
             if pipeline is None:
                 gone = f"the exchange {exchange} is gone"
             elif bot is None:
-                gone = f"the bot {stream.bot.name} is gone"
-            elif _place(pipeline) != _place(stream.pipeline):
+                gone = f"the bot {stream.talk.bot.name} is gone"
+            elif _place(pipeline) != _place(stream.talk.pipeline):
                 gone = f"the exchange {exchange} has another address"
+            elif stream.talk.rules not in pipeline.backend.config.venue.streams:
+                gone = "the venue's file describes the stream in another way"
             elif alias not in bot.keys:
                 gone = f"the key {alias} is gone"
-            elif stream.rules.uses_key and _proof(pipeline, alias) != stream.live_key.key.proof:
+            elif stream.talk.rules.uses_key and _proof(pipeline, alias) != stream.talk.live_key.key.proof:
                 gone = f"the key {alias} has been replaced"
             elif stream.own_address is not None and stream.own_address not in pipeline.backend.rules.own:
                 gone = f"the address of the bot {bot.name} is gone"
-            elif stream.rules.needs not in bot.may:
+            elif stream.talk.rules.needs not in bot.may:
                 gone = f"the bot {bot.name} may no longer open it"
             else:
-                stream.adopt(pipeline, bot)
+                stream.talk.adopt(pipeline, bot)
                 continue
             detail = f"{gone} since the configuration was reloaded"
             stream.close(_RESTART, Refusal("bot_forbidden", detail))

@@ -113,6 +113,8 @@ def _message(
         raise row.error("order", "the orders of a message are in its JSON: order takes no other in")
     signing = _signing(row, STREAM_NAMES, has_message=True)
     signing = _checked(row, replace(signing, puts=tuple(_puts(row.table("puts"), signing))))
+    if lane is not Lane.READ and "nonce" in signing.names():
+        raise row.error("puts", "an order may not have {nonce}: those of several streams would overtake it")
     reply = _reply(row) if "reply" in row.data else shared if lane is not Lane.READ else None
     return MessageRule(
         when=when,
