@@ -164,8 +164,9 @@ def test_a_flood_of_small_messages_is_read_bit_by_bit() -> None:
     assert frames.unread_bytes > 50_000
     assert len([*iter(frames.next, None)]) == 9_999
     frames.add(bot(Opcode.TEXT) * 10_000)
+    assert frames.has_more
     frames.clear()
-    assert (frames.next(), frames.unread_bytes) == (None, 0)
+    assert (frames.next(), frames.unread_bytes, frames.has_more) == (None, 0, False)
 
 
 def test_a_bots_messages_are_whole() -> None:

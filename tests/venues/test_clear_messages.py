@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import Permission
-from sealgate.venues.streams import MOST_LETTERS, Stream, UnclearError
+from sealgate.venues.streams import MOST_LETTERS, MOST_MEMBERS, Stream, UnclearError
 from sealgate.venues.venue import read_venue
 
 TEXT = """name = "mine"
@@ -94,7 +94,8 @@ NOT_JSON = "it is not one JSON text"
         ('{"op":"ping","x":' + "9" * 5000 + "}", NOT_JSON),
         ("[" * 50_000, NOT_JSON),
         ("[" * 30_000 + "]" * 30_000, NOT_JSON),
-        ('{"a":' * 10_000 + "1" + "}" * 10_000, NOT_JSON),
+        ('{"a":' * 1_900 + "1" + "}" * 1_900, NOT_JSON),
+        ('{"a":' * 10_000 + "1" + "}" * 10_000, f"it has more than {MOST_MEMBERS} members, or colons"),
         ('{"op":"ping","x":NaN}', "NaN is not JSON"),
         ('{"op":"ping","x":[-Infinity]}', "-Infinity is not JSON"),
         ('{"op":"ping"}' + " " * MOST_LETTERS, f"it has more than {MOST_LETTERS} letters"),

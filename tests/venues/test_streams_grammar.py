@@ -476,3 +476,9 @@ def test_a_route_is_named_by_the_file_and_never_by_what_a_bot_wrote() -> None:
     for message in ({"op": "amend-SECRET"}, {"op": "SECRET"}, {"args": ["SECRET"]}):
         _, route = found.find(message, Kind.HMAC)
         assert "SECRET" not in route.template
+
+
+def test_it_is_known_whether_a_stream_uses_the_key() -> None:
+    assert stream(SIGNED).uses_key
+    assert not stream(MESSAGE).uses_key
+    assert stream(f'{HOST}[streams.handshake]\nquery = {{ key = "{{api_key}}" }}').uses_key
