@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, web
 
+from rig.compiled import needs_sources
 from rig.stream_lab import SECRET, Lab, closed_as, running_lab
 from rig.stream_venue import HOST
 from rig.wire import until
@@ -301,6 +302,7 @@ async def test_a_policy_judges_orders_of_streams(lab: Lab, message: dict[str, An
     assert len(lab.exchange.messages) == 1 or lab.exchange.messages[1] == ("CLOSE", 1001)
 
 
+@needs_sources
 async def test_an_order_that_fails_inside_the_gateway_has_an_end(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +319,7 @@ async def test_an_order_that_fails_inside_the_gateway_has_an_end(
     assert lab.exchange.texts("order.place") == []
 
 
+@needs_sources
 async def test_an_order_that_is_being_recorded_is_refused_for_what_closed_its_stream(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import client_of
 from sealgate.request.context import BOT, OWN, InFlightRequests, RequestContext
 from sealgate.request.pipeline import Pipeline
-from sealgate.request.replies import Reply, closing_bytes, problem, write_reply
+from sealgate.request.replies import Reply, Switched, closing_bytes, problem, write_reply
 from sealgate.request.router import Router
 from sealgate.request.strangers import WrongTokens, origin_of
 
@@ -63,11 +63,19 @@ class Handler:
 
         `own` is the exchange whose own address was reached, "" at the common ones.
         """
+        stream = await self._respond(request, own)
+        if isinstance(stream, bool):
+            return stream
+        await stream.run()
+        return False
+
+    async def _respond(self, request: Incoming, own: str) -> bool | Switched:
+        """Answer a request; return whether its connection may stay, or the stream that takes it over."""
         bot = request.connection
         context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
-        may_stay = is_written = False
+        is_written = False
         self._in_flight.begin(context)
         try:
             reply = await self._answer(request, own, context)
@@ -78,6 +86,8 @@ class Handler:
             is_last = self.router.halting.is_draining
             may_stay = await write_reply(request, reply, context.notes(), is_last=is_last)
             is_written = True
+            # Out of the block: behind it `reply` would be known to be one, compiled in `finally`, too.
+            return may_stay if reply.stream is None else reply.stream  # noqa: TRY300
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
                 context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
@@ -92,11 +102,8 @@ class Handler:
             self._in_flight.end(context)
             context.end(_GONE if reply is None else reply.status, self._system.now())
             self._report(context)
-            if reply is not None and reply.stream is not None and not is_written:
-                reply.stream.abandon()
-        if reply.stream is not None:
-            await reply.stream.run()
-        return may_stay
+            if not is_written:
+                _abandon_stream(reply)
 
     @property
     def inflight(self) -> int:
@@ -153,6 +160,12 @@ class Handler:
             return 0.0
         client = client_of(request.connection.transport, request.connection.peer)
         return self._wrong_tokens.note(origin_of(client), self._system.now())
+
+
+def _abandon_stream(reply: Reply | None) -> None:
+    """End the stream behind a 101 that the bot never got."""
+    if reply is not None and reply.stream is not None:
+        reply.stream.abandon()
 
 
 def _user_agent(request: Incoming) -> str | None:
