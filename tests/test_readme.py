@@ -1,4 +1,4 @@
-"""The fenced blocks of README and connecting.md, and the recipes: they run with only the address changed."""
+"""The fenced blocks of README and get-started.md, and the recipes: they run with only the address changed."""
 
 import asyncio
 import os
@@ -21,8 +21,8 @@ from sealgate.sandbox.settings import SandboxSettings
 from sealgate.server.gateway import running_gateway
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-CONNECTING = ROOT / "docs" / "connecting.md"
-BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md", CONNECTING)]
+GET_STARTED = ROOT / "docs" / "get-started.md"
+BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md", GET_STARTED)]
 RECIPES = ROOT / "docs" / "recipes.md"
 EXAMPLES = (ROOT / "README.md", ROOT / "docs" / "replies.md")  # pages with requests to the gateway
 ADDRESS = "http://127.0.0.1:8787"
