@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ async def shared_station(upstream: Upstream, /, **tables: Any) -> AsyncIterator[
 
 async def asked(station: Station, *messages: bytes) -> list["asyncio.Task[Reply]"]:
     """Send each by a bot of its own, and let them go once all of them wait."""
-    let_go, asks = hold(station, "main", "other"), []
+    let_go, asks = hold(station, "main", "other", ""), []
     for message in messages:
         asks.append(asyncio.create_task(station.ask(message)))
         await station.until(lambda: station.waiting() == len(asks))
@@ -92,6 +93,63 @@ async def test_reads_that_differ_are_sent_each(upstream: Upstream, other: bytes)
         assert (await first).attempts == 1
         second.cancel()  # nobody here can read the reply to HEAD
     assert len(upstream.received) == 2
+
+
+VENUE = """
+name = "mine"
+title = "Mine"
+[signing]
+message = "{timestamp}{method}{target}{body}"
+[signing.headers]
+KEY = "{api_key}"
+SIGN = "{signature}"
+[[routes]]
+match = "GET /public/**"
+auth = "open"
+"""
+PRICE, ACCOUNT = b"/public/price?symbol=BTC", b"/account"
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> dict[str, Any]:
+    """Return the settings of an exchange with reads that need no key."""
+    (tmp_path / "mine.toml").write_text(VENUE)
+    return {"venue": str(tmp_path / "mine.toml"), "clock": {"path": "/v1/trade/time"}}
+
+
+def with_key(bot: str, key: str, target: bytes = PRICE) -> bytes:
+    return read(bot, b"X-Gateway-Key: " + key.encode(), b"Key: made up by " + bot.encode(), target=target)
+
+
+async def test_reads_that_need_no_key_go_as_one_for_all_bots_and_keys(
+    upstream: Upstream, mine: dict[str, Any]
+) -> None:
+    async with shared_station(upstream, **mine) as station:
+        asks = await asked(station, with_key("one", "main"), with_key("two", "other"))
+        first, second = await asyncio.gather(*asks)
+        assert (met(first), met(second)) == ((200, "done", None, 1), (200, "done", None, 0))
+        assert met(await station.ask(with_key("one", "main"))) == (200, "done", None, 1), "none is kept"
+    assert upstream.receipts(PRICE) == 2
+
+
+async def test_reads_that_need_a_key_are_not_shared_with_those_of_another(
+    upstream: Upstream, mine: dict[str, Any]
+) -> None:
+    async with shared_station(upstream, **mine, limits={"share_open_s": 60.0}) as station:
+        for bot, key in (("one", "main"), ("two", "other"), ("two", "main")):
+            assert ids(await station.ask(with_key(bot, key, ACCOUNT))) == [None]
+
+
+async def test_share_open_s_answers_later_reads_of_other_bots_and_keys(
+    upstream: Upstream, mine: dict[str, Any]
+) -> None:
+    limits = {"share_open_s": 60.0}
+    async with shared_station(upstream, **mine, limits=limits) as station:
+        replies = [await station.ask(with_key(bot, key)) for bot, key in (("one", "main"), ("two", "other"))]
+        assert [one.attempts for one in replies] == [1, 0]
+        assert ids(replies[1]) == [replies[0].text("X-Gateway-Request-Id")]
+        assert met(await station.ask(with_key("blind", "main")))[2] == "bot_forbidden"
+    assert upstream.receipts(PRICE) == 1
 
 
 async def test_orders_are_never_shared(upstream: Upstream) -> None:

@@ -48,14 +48,15 @@ async def look_after(station: Station, seconds: int, alias: str = "main") -> Non
 
 
 def hold(station: Station, *keys: str) -> Callable[[], None]:
-    """Hold back all that comes for these keys; return what lets them go on.
+    """Hold back all that comes for these keys, "" for requests that need none; return what lets them go on.
 
     As after a pause: one goes alone, and the others wait until it is answered.
     """
     ends = []
     for key in keys or ("main",):
-        live_key = only(station.gateway.generation).exchange.live_keys[key]
-        scheduler, pools = live_key.scheduler, live_key.membership.always
+        exchange = only(station.gateway.generation).exchange
+        line = exchange.live_keys[key] if key else exchange.open_line
+        scheduler, pools = line.scheduler, line.membership.always
         for reply in (LimitReply(Fate.LIMITED, 0.0, 0.0), LimitReply(Fate.ACCEPTED)):
             now = max(System.now(), scheduler.paused_until(pools))
             claim = Claim(f"earlier {key}", "earlier", Lane.READ, math.inf, pools=pools)

@@ -262,6 +262,17 @@ def test_which_replies_may_be_shared(row: CustomRoute, call: str, share_s: float
     assert RouteTable(ROWS, [row]).find(*call.split()).share_s == share_s
 
 
+def test_reads_without_a_key_are_shared_for_as_long_as_is_said_unless_a_row_says_otherwise() -> None:
+    rows = [RouteRow("*", "/public/**", auth=Auth.OPEN), RouteRow("GET", "/account")]
+    table = RouteTable(rows, [CustomRoute("GET", "/public/trades", share_s=0.0)], share_open_s=0.5)
+    found = [
+        table.find(*call.split()).share_s for call in ("GET /public/x", "HEAD /public/x", "POST /public/x")
+    ]
+    assert found == [0.5, 0.5, None]
+    assert table.find("GET", "/public/trades").share_s == 0.0
+    assert table.find("GET", "/account").share_s == 0.0
+
+
 def test_what_each_bot_gets_for_itself_is_never_shared() -> None:
     rows = [RouteRow("*", "/listenKey", needs=READ, lane=Lane.READ, is_shareable=False)]
     for custom_rows in ([], [CustomRoute("GET", "/listenKey", share_s=5.0)]):

@@ -224,6 +224,10 @@ class Limits(_Table):
         default=30.0, description="The longest a request may wait in the gateway, in seconds."
     )
     queue: values.Count = Field(default=1000, description="How many requests of one key may wait at once.")
+    share_open_s: values.SecondsOrZero = Field(
+        default=0.0,
+        description="How old a shared reply to a GET without API key may be; 0: only waiting reads share.",
+    )
     stream_opens: values.OptionalQuota = Field(
         default=None,
         description="How many streams may be opened from this address, such as 300/300s.",

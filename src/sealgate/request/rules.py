@@ -80,7 +80,7 @@ def bots_at(config: Config, exchange: ExchangeConfig) -> dict[str, Bot]:
 
 def _routes_of(config: ExchangeConfig) -> tuple[object, ...]:
     """Return what a table of routes is made of."""
-    return config.venue.routes, config.routes, config.upstream.prefix
+    return config.venue.routes, config.routes, config.upstream.prefix, config.limits.share_open_s
 
 
 def route_table(config: ExchangeConfig) -> RouteTable:
@@ -96,7 +96,7 @@ def route_table(config: ExchangeConfig) -> RouteTable:
         )
         for route in config.routes
     ]
-    return RouteTable(config.venue.routes, custom)
+    return RouteTable(config.venue.routes, custom, config.limits.share_open_s)
 
 
 def policies_at(config: Config, exchange: ExchangeConfig) -> dict[str, tuple[Policy, ...]]:

@@ -6,6 +6,7 @@ from sealgate.exchange.answer import Answer
 from sealgate.exchange.failure import Failure
 from sealgate.limits.scheduler import Shared
 from sealgate.request.admission import Ticket
+from sealgate.venues.routes import Auth
 
 MOST_BYTES = 16 * 1024 * 1024
 _OWN_BYTES = 3 * 1024  # that each takes beside its reply's body: the objects that it consists of, measured
@@ -24,8 +25,9 @@ class SharedReads:
         self._bytes = 0
 
     def alike(self, ticket: Ticket, body: bytes) -> Hashable:
-        """Return the key by which identical reads are found: API key and bytes."""
-        return self, ticket.key, ticket.method, ticket.target.raw, ticket.head.passed, body
+        """Return what identical reads have in common: the bytes, and the API key if the read needs one."""
+        key = None if ticket.route.auth is Auth.OPEN else ticket.key
+        return self, key, ticket.method, ticket.target.raw, ticket.head.passed, body
 
     def find(self, ticket: Ticket, body: bytes, now: float) -> Shared | None:
         """Return a recent identical read whose reply can be shared, None if there is none."""

@@ -45,7 +45,7 @@ from sealgate.venues.routes import Lane
 
 _FREE = {
     "listen": frozenset({"hosts", "max_body", "body_timeout", "drain"}),
-    "limits": frozenset({"known", "pools", "headers", "replay_429", "max_wait", "queue"}),
+    "limits": frozenset({"known", "pools", "headers", "replay_429", "max_wait", "queue", "share_open_s"}),
 }
 _FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
 _FIRST_SAMPLE_S = 5.0

@@ -167,16 +167,24 @@ class CustomRoute:
 
 
 class RouteTable:
-    """The compiled table. `find` never fails: an unnamed path gets the rule of its method."""
+    """The compiled table. `find` never fails: an unnamed path gets the rule of its method.
 
-    def __init__(self, rows: Iterable[RouteRow] = (), custom: Iterable[CustomRoute] = ()) -> None:
+    `share_open_s` is the `share_s` of reads that need no API key, unless a row of the configuration has one.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[RouteRow] = (),
+        custom: Iterable[CustomRoute] = (),
+        share_open_s: float = 0.0,
+    ) -> None:
         self._root = _Node()
         # By their segments' plainest spelling: what is signed and needs more than its method says; all rows.
         self._guarded, self._plainest = _Node(), _Node()
         self._apps: list[list[str]] = []  # whole trees that are the app's, by what their segments begin with
         for row in rows:
             for name in METHODS if row.method == "*" else (row.method,):
-                route = _route(name, row)
+                route = _route(name, row, share_open_s if row.auth is Auth.OPEN else 0.0)
                 self._add(name, route, row.template, is_guarded=_is_guarded(name, route))
             if row.auth is Auth.APP_ONLY and row.template.endswith("/**"):
                 self._apps.append(row.template.strip("/").split("/")[:-1])
@@ -333,7 +341,8 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     return _shared(changed, row.method, standing.share_s if row.share_s is None else row.share_s)
 
 
-def _route(method: str, row: RouteRow) -> Route:
+def _route(method: str, row: RouteRow, share_s: float = 0.0) -> Route:
+    """Return the route of a row; `share_s` is for reads by a method that has no body."""
     needs = row.needs or (Permission.READ if method in _READ_METHODS else Permission.TRADE)
     lane = row.lane or _lane(method, row.template)
     if row.lane is None and lane is Lane.ORDER and needs is Permission.READ:
@@ -358,7 +367,7 @@ def _route(method: str, row: RouteRow) -> Route:
         is_named=not row.template.endswith("**") and row.template != OTHER,
         streams_at=row.streams_at,
     )
-    return _shared(route, method, None)
+    return _shared(route, method, share_s if method in _READ_METHODS else None)
 
 
 def _shared(route: Route, method: str, share_s: float | None) -> Route:
