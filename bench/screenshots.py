@@ -1,4 +1,4 @@
-"""The pictures of docs/observing.md: the demo runs, and a headless Chromium looks at its live page.
+"""The pictures of docs/live-page.md: the demo runs, and a headless Chromium looks at its live page.
 
 With `--states FOLDER` each other state of the page is shown and taken, to be looked at before a release.
 """

@@ -96,7 +96,7 @@ def test_every_reason_is_documented_with_its_status() -> None:
 
 
 def test_every_metric_is_documented_with_its_type() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/observing.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE)
     families = text_string_to_metric_families(Metrics(lambda: STATUS).snapshot()().decode())
     exposed = {
         family.name + ("_total" if family.type == "counter" else ""): family.type
@@ -107,7 +107,7 @@ def test_every_metric_is_documented_with_its_type() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    named = {cell.split()[1] for cell in first_cells("docs/configuration.md") if cell.startswith("sealgate ")}
+    named = {cell.split()[1] for cell in first_cells("docs/commands.md") if cell.startswith("sealgate ")}
     assert named == set(COMMANDS)
 
 

@@ -1,4 +1,4 @@
-"""docs/deploying.md: its blocks are run, with stand-ins for the programs that change a machine.
+"""The pages of who operates it: their blocks are run, with stand-ins for the programs that change a machine.
 
 Paths such as /etc are below a folder. What the stand-ins were told is then held to the files of `deploy/`.
 """
@@ -21,9 +21,12 @@ from rig.image import DOCKERFILE, ROOT, mapped, steps
 from rig.schemas import DEPLOY, documents
 from sealgate.cli import main
 
-PAGE = (ROOT / "docs/deploying.md").read_text()
+OPERATING, *GUIDES = [
+    (ROOT / f"docs/{name}.md").read_text() for name in ("operating", "containers", "kubernetes", "systemd")
+]
+RELEASE = (ROOT / "CONTRIBUTING.md").read_text().partition("\n## A release")[2]
 SH = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SECTIONS = ["".join(SH.findall(section)) for section in PAGE.split("\n## ")]
+SECTIONS = ["".join(SH.findall(section)) for page in (*GUIDES, RELEASE) for section in page.split("\n## ")]
 STANDINS = ("docker", "kubectl", "systemctl", "systemd-creds", "systemd-sysusers", "chown", "curl", "python3")
 TOLD = 'echo "$(basename "$0") $*" >>"$TOLD"\n'
 STANDIN = f"#!/bin/sh\n{TOLD}"
@@ -179,8 +182,8 @@ def test_the_rehearsal_of_a_release_is_a_script(desk: Desk) -> None:
 
 
 def test_every_setting_that_is_named_exists() -> None:
-    """Of the tables that the page speaks of."""
+    """Of the tables that the page of what goes wrong speaks of."""
     documented = (ROOT / "docs/configuration.md").read_text()
-    named = re.findall(r"`((?:listen|limits|upstream|journal|admin)\.\w+)`", PAGE)
+    named = re.findall(r"`((?:listen|limits|upstream|journal|admin)\.\w+)`", OPERATING)
     assert len(set(named)) >= 5
     assert [name for name in named if f"| `{name}`" not in documented] == []

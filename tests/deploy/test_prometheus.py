@@ -35,7 +35,7 @@ def queries() -> list[str]:
 
 
 def documented() -> set[str]:
-    return set(re.findall(r"^\| `(sealgate_\w+)` \|", (ROOT / "docs/observing.md").read_text(), re.MULTILINE))
+    return set(re.findall(r"^\| `(sealgate_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
 
 
 def named(text: str) -> set[str]:
@@ -80,10 +80,10 @@ def test_rules_use_what_is_recorded() -> None:
 
 def test_each_alert_has_a_case_and_a_runbook() -> None:
     alerts = re.findall(r"- alert: (\w+)", (FOLDER / "alerts.yml").read_text())
-    runbooks = re.findall(r'runbook: "docs/observing\.md#(\w+): .+"', (FOLDER / "alerts.yml").read_text())
+    runbooks = re.findall(r'runbook: "docs/runbook\.md#(\w+): .+"', (FOLDER / "alerts.yml").read_text())
     assert runbooks == [name.lower() for name in alerts]
     cases = (FOLDER / "tests.yml").read_text()
-    headings = re.findall(r"^### (\w+)$", (ROOT / "docs/observing.md").read_text(), re.MULTILINE)
+    headings = re.findall(r"^## (\w+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
     assert headings == alerts
     for name in alerts:
         assert f"alertname: {name}}}" in cases  # it stays silent

@@ -438,7 +438,7 @@ def test_the_gravest_is_told() -> None:
 
 
 def test_the_docs_tell_what_each_means() -> None:
-    page = (ROOT / "docs/observing.md").read_text()
+    page = (ROOT / "docs/live-page.md").read_text()
     table = page.partition("| state | what it means |")[2].partition("\n\n")[0]
     told = {name for cells in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in cells.split(", ")}
     assert told - {"`reconnecting`", "`stalled`"} == {f"`{one}`" for one in State}
