@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
+from prometheus_client.process_collector import ProcessCollector
 
 from rig.admin import running_admin
 from rig.bot import request
@@ -150,7 +151,7 @@ async def scraped_station() -> AsyncIterator[tuple[Upstream, Station, Metrics, P
         TestServer(app) as streams,
         running_station(upstream, upstream={"streams": f"ws://127.0.0.1:{streams.port}"}) as station,
     ):
-        metrics = Metrics(station.gateway.status)
+        metrics = Metrics(station.gateway.status, ProcessCollector(registry=None))
         station.gateway.reporter.add(metrics)
         async with (
             running_admin(station.gateway.status, metrics) as admin,
@@ -175,6 +176,7 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
         for query in queries():
             assert await prometheus.until(filled(query)), query
         assert await prometheus.ask('up{job="sealgate"} == 1')
+        assert await prometheus.ask('process_resident_memory_bytes{job="sealgate"} > 0')
 
 
 @pytest.mark.needs("prometheus")

@@ -20,6 +20,10 @@ from sealgate.observe.metrics import Metrics
 from sealgate.observe.status import Status
 
 PATHS = ("/", "/metrics", "/-/healthy", "/-/ready", "/status.json")
+OF_PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
 FOR_SCRAPERS = ("/metrics", "/-/healthy", "/-/ready")
 
 
@@ -32,6 +36,25 @@ async def test_what_programs_read_says_its_type(client: Client) -> None:
         answer = await client.get(path)
         assert (answer.status, answer.headers["Content-Type"]) == (200, media_type)
         assert __version__ in await answer.text()
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_open"),
+    [
+        (OF_PROMETHEUS, True),
+        ("Application/OpenMetrics-Text", True),
+        ("application/openmetrics-text; version=x; q=0.5, */*", True),
+        ("application/openmetrics-text;q=0, text/plain", False),
+        ("text/plain;version=0.0.4", False),
+        ("*/*", False),
+    ],
+)
+async def test_a_scraper_gets_the_format_that_it_accepts(client: Client, accept: str, is_open: bool) -> None:
+    answer = await client.get("/metrics", headers={"Accept": accept})
+    media_type = "application/openmetrics-text; version=1.0.0" if is_open else "text/plain; version=0.0.4"
+    assert answer.headers["Content-Type"] == f"{media_type}; charset=utf-8"
+    assert answer.headers["Vary"] == "Accept"
+    assert (await answer.text()).endswith("# EOF\n") == is_open
 
 
 async def test_not_ready_while_draining(station: Station, client: Client) -> None:

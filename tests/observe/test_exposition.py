@@ -1,9 +1,12 @@
 """The exposition of one moment: the totals, and the gauges of a status."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from prometheus_client import Metric
+from prometheus_client.openmetrics import exposition, parser
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.process_collector import ProcessCollector
 
 from observe.test_picture import KEY, LATE, REFUSED, SECOND, SENT, SPOT, STATUS, down, of_exchange
 from rig.key_pools import only, pool
@@ -260,6 +263,34 @@ def test_streams_are_counted_by_what_the_venues_file_calls_them() -> None:
         "stream_orders_total": {("grid", "spot", "done"): 8, ("grid", "spot", "unknown"): 1},
     }
     assert {name: counts(found, name) for name in shown} == shown
+
+
+def test_openmetrics_has_the_same_samples() -> None:
+    """Held by the library's own strict parser."""
+    status = replace(MUCH, streams=COUNTED)
+    metrics = Metrics(lambda: status)
+    metrics((SENT, LATE, down(), REFUSED))
+    written = metrics.snapshot(exposition.generate_latest)().decode()
+    strict = {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in parser.text_string_to_metric_families(written)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+    }
+    assert strict == figures(metrics.snapshot()().decode())
+
+
+def test_the_process_is_measured_where_the_platform_can(tmp_path: Path) -> None:
+    """As on Linux, and as on a machine without /proc."""
+    (tmp_path / "self/fd").mkdir(parents=True)
+    (tmp_path / "stat").write_text("cpu 1 2\nbtime 1700000000\n")
+    fields = [str(number) for number in range(40)]
+    (tmp_path / "self/stat").write_text(f"7 (seal) gate) {' '.join(fields)}")
+    (tmp_path / "self/limits").write_text("Max open files            1024    4096    files\n")
+    for folder, is_there in ((tmp_path, True), (tmp_path / "self", False)):
+        process = ProcessCollector(proc=str(folder), registry=None)
+        names = figures(Metrics(lambda: STATUS, process).snapshot()().decode())
+        for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"):
+            assert ((f"process_{name}", frozenset()) in names) is is_there
 
 
 def test_names_and_units() -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+from prometheus_client import generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
 
 from sealgate.http.target import host_name
 from sealgate.observe.live import Live
@@ -20,6 +23,8 @@ from sealgate.observe.views import view_routes
 
 _FOR_SCRAPERS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text"
+_UNWANTED = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})  # RFC 9110 12.4.2
 
 
 def admin_app(
@@ -43,10 +48,11 @@ def admin_app(
 def pages(status: Callable[[], Status], metrics: Metrics, document: Callable[[], Any]) -> list[web.RouteDef]:
     """Return what programs read, here and on the admin socket. `document` is /status.json."""
 
-    async def exposition(_: web.Request) -> web.Response:
+    async def exposition(request: web.Request) -> web.Response:
+        write, media_type = _format(",".join(request.headers.getall("Accept", ())))
         # Writing it takes milliseconds, which bots would feel; the state is not looked at from a thread.
-        body = await asyncio.to_thread(metrics.snapshot())
-        return web.Response(body=body, headers={"Content-Type": _TEXT})
+        body = await asyncio.to_thread(metrics.snapshot(write))
+        return web.Response(body=body, headers={"Content-Type": media_type, "Vary": "Accept"})
 
     async def healthy(_: web.Request) -> web.Response:
         return web.Response(text="healthy\n")
@@ -72,6 +78,15 @@ def pages(status: Callable[[], Status], metrics: Metrics, document: Callable[[],
         web.get("/-/ready", ready),
         web.get("/status.json", status_json),
     ]
+
+
+def _format(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """Return the writer and media type of OpenMetrics if Accept names it, else of Prometheus' text."""
+    for media_range in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in media_range.split(";"))
+        if name == _OPENMETRICS and _UNWANTED.isdisjoint(parameters):
+            return openmetrics.generate_latest, openmetrics.CONTENT_TYPE_LATEST
+    return generate_latest, _TEXT
 
 
 def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:

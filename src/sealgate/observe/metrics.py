@@ -30,10 +30,14 @@ Values = Mapping[Any, float]  # by a tuple of label values
 
 
 class Metrics:
-    """What one gateway counts, and the reader that feeds it. Counters go by the values of their labels."""
+    """What one gateway counts, and the reader that feeds it. Counters go by the values of their labels.
 
-    def __init__(self, status: Callable[[], Status]) -> None:
+    `process` has the metrics of the process, which the library reads where the platform has them.
+    """
+
+    def __init__(self, status: Callable[[], Status], process: Collector | None = None) -> None:
         self._status = status
+        self._process = process
         self._traffic = TrafficTotals()
         self._refusals = Counter[tuple[str, str, str]]()
         self._retries = Counter[tuple[str, str, str]]()
@@ -66,14 +70,20 @@ class Metrics:
                 waits = self._stated_waits.setdefault((exchange, key), Durations(_LONG))
                 waits.add(error.retry_after_s)
 
-    def snapshot(self) -> Callable[[], bytes]:
-        """Look at the status, on the loop; return what writes the text, slowly, for a thread."""
+    def snapshot(self, write: Callable[[Collector], bytes] = generate_latest) -> Callable[[], bytes]:
+        """Look at the status, on the loop; return what writes the text, slowly, for a thread.
+
+        `write` is the library's writer of a format.
+        """
         status = self._status()
         self._begin(status)
         rare = list(self._of_rare())
-        return lambda: generate_latest(
-            _Collector(chain(_of_traffic(self._traffic), rare, _of_status(status)))
-        )
+
+        def text() -> bytes:
+            of_process = () if self._process is None else self._process.collect()
+            return write(_Collector(chain(_of_traffic(self._traffic), rare, _of_status(status), of_process)))
+
+        return text
 
     def _begin(self, status: Status) -> None:
         """Let series begin from zero: Prometheus does not take what one starts with for an increase."""

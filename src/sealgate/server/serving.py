@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import structlog
+from prometheus_client.process_collector import ProcessCollector
 
 from sealgate import __version__
 from sealgate.config import Address, Config, ConfigError
@@ -205,7 +206,7 @@ async def running_with_admin(
     What it takes and raises is as with `running_gateway`.
     """
     async with running_gateway(config, readers, environ, load, system) as gateway:
-        metrics = Metrics(gateway.status)
+        metrics = Metrics(gateway.status, ProcessCollector(registry=None))
         live = Live(
             gateway.status,
             gateway.system,
