@@ -13,6 +13,7 @@ RUN pip --python /opt/sealgate/bin/python install --require-hashes -r deploy/req
     && pip --python /opt/sealgate/bin/python install --target tools \
         --require-hashes -r deploy/requirements-compile.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
+COPY deploy/man deploy/man
 COPY src src
 # What only debuggers need of the compiled modules is a quarter of the image.
 RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=true PYTHONPATH=/build/tools \

@@ -223,6 +223,7 @@ def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
     assert metadata.count("Project-URL: ") == len(addresses)
     if not addresses:  # then the README is as it stands
         assert metadata.partition("\n\n")[2] == (ROOT / "README.md").read_text()
+    assert f"sealgate-{sealgate.__version__}.data/data/share/man/man1/sealgate.1" in names
     files = (file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix != ".pyc")
     assert {str(file.relative_to(ROOT / "src")) for file in files} <= names
 

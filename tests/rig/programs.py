@@ -25,6 +25,7 @@ PROGRAMS: Mapping[str, str] = {
     "chromium": "chromium",  # must not place an order, and shows the live page
     "curl": "curl",  # runs the recipes for curl
     "fish": "fish",
+    "groff": "groff",  # shows the manual page
     "kubectl": "",  # puts the Kubernetes files together; that of Debian 12 is too old for components
     "nginx": "nginx-light",  # the upstream that normalises targets
     "node": "nodejs",  # runs the recipe for fetch, and the page's own code

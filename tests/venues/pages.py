@@ -1,4 +1,4 @@
-"""What the documents have of the venues' files. `PYTHONPATH=tests python -m venues.pages` writes it."""
+"""What documents have of venues and `--help`; `PYTHONPATH=tests python -m venues.pages` writes it."""
 
 import re
 import textwrap
@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from cli.command_pages import MANUAL, commands_block, manual
 from sealgate.cli.venues import ANY_WORDS, stream_words, streams_by_hosts
 from sealgate.config.venue_names import NotServed, Served, other_names
 from sealgate.config.venues import built_in_venue
@@ -371,6 +372,7 @@ BLOCKS = {
     ("docs/permissions.md", "permissions"): permissions_block,
     ("docs/errors.md", "kinds"): kinds_block,
     ("docs/errors.md", "errors"): errors_block,
+    ("docs/commands.md", "commands"): commands_block,
     ("README.md", "exchanges"): exchanges_block,
 }
 
@@ -392,3 +394,4 @@ if __name__ == "__main__":
     for (file, name), text in BLOCKS.items():
         path = ROOT / file
         path.write_text(with_block(path.read_text("utf-8"), name, text()), "utf-8")
+    MANUAL.write_text(manual(), "utf-8")
