@@ -81,8 +81,12 @@ def now_ms() -> int:
 def _okx(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
     path = request.path.removeprefix("/api/v5/")
     if path.startswith(("public/", "market/")):
-        is_spot = path == "public/instruments" and request.query.get("instType") == "SPOT"
-        return _okx_ok([{"ts": str(now_ms())}] if path == "public/time" else [OKX_SYMBOL] if is_spot else [])
+        known: dict[str, Any] = {
+            "public/time": [{"ts": str(now_ms())}],
+            "public/instruments": [OKX_SYMBOL] if request.query.get("instType") == "SPOT" else [],
+            "market/ticker": [{"instId": OKX_SYMBOL["instId"], "last": "66000", "ts": str(now_ms())}],
+        }
+        return _okx_ok(known.get(path, []))
     head = request.headers
     message = f"{head['OK-ACCESS-TIMESTAMP']}{request.method}{request.raw_path}{body}"
     signature = base64.b64encode(hmac.digest(fake.secret.encode(), message.encode(), "sha256")).decode()

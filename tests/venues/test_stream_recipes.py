@@ -1,5 +1,6 @@
 """The recipes for streams, in docs/streams.md and examples/: unmodified clients with a made-up key."""
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -46,6 +47,25 @@ async def test_ccxt_pro_names_one_of_several_exchanges(tmp_path: Path, name: str
         out = await run(at(text, f"http://{gateway.address}"))
     assert "811 closed 0.001\nplaced 812\n" in out
     assert_only_the_real_key_arrived(fakes[name])
+
+
+async def test_the_bot_of_the_example_repository_trades_until_it_is_ended(tmp_path: Path) -> None:
+    token = tmp_path / "ladder.token"
+    token.write_text(TOKEN)
+    bot = str(EXAMPLES / "ccxt-pro-bot" / "ladder.py")
+    async with venue_and_gateway(tmp_path, "okx") as (fake, url):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-u", bot, "okx", url, "BTC/USDT", "0.001"),
+            env={"TOKEN_FILE": str(token)},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            said = await process.stdout.readline()
+        process.terminate()
+        await process.wait()
+    assert said == b"buy 0.001 at 65670.0 is order 812\n"
+    assert_only_the_real_key_arrived(fake)
 
 
 async def test_websockets_follows_orders(tmp_path: Path) -> None:
