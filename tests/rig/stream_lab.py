@@ -40,6 +40,7 @@ class Exchange:
     messages: list[Any] = field(default_factory=list)
     closed: list[tuple[int | None, str]] = field(default_factory=list)
     answer: Callable[[], web.Response] | None = None  # instead of a stream
+    asked_for_time: int = 0
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def texts(self, op: str) -> list[dict[str, Any]]:
@@ -59,6 +60,7 @@ class Exchange:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Serve the time, or a stream."""
         if request.path == "/time":
+            self.asked_for_time += 1
             return web.json_response({"time": int(System().wall() * 1000)})
         self.opened.append(request)
         if self.answer is not None:

@@ -21,6 +21,16 @@ lanes = ["read", "cancel"]
 [[routes]]
 match = "GET /time"
 auth = "open"
+[[replies]]
+at = "/error"
+is = ["no such key"]
+kind = "no_key"
+means = "key"
+[[replies]]
+at = "/error"
+is = ["too old"]
+kind = "too_old"
+means = "timestamp"
 
 [[streams]]
 host = ["{HOST}", "other.lab.example:8443"]

@@ -10,9 +10,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import unused_port
 
+from rig.backends import only
 from rig.stream_lab import API_KEY, SECRET, TOKENS, Lab, running_lab
 from rig.stream_venue import HOST
 from rig.wire import until
+from sealgate.keys.key_health import KeyFault
 
 
 @pytest.fixture
@@ -141,6 +143,19 @@ async def test_a_signed_handshake(lab: Lab) -> None:
     assert request.headers["X-LAB-SIGN"] == expected
     assert lab.gateway.streams.statuses()[0].is_logged_in
     await stream.close()
+
+
+async def test_a_handshake_that_is_refused_for_its_key_brings_the_key_into_doubt(lab: Lab) -> None:
+    lab.exchange.answer = lambda: web.json_response({"error": "no such key"}, status=401)
+    assert (await lab.refused(f"/{HOST}/signed/me"))[:2] == (401, "")
+    assert only(lab.gateway.generation).exchange.live_keys["main"].breaker.state.doubt is KeyFault.INVALID
+
+
+async def test_a_handshake_that_is_refused_for_its_time_has_the_clock_ask_again(lab: Lab) -> None:
+    lab.exchange.answer = lambda: web.json_response({"error": "too old"}, status=401)
+    samples = lab.exchange.asked_for_time
+    await lab.refused(f"/{HOST}/signed/me")
+    await until(lambda: lab.exchange.asked_for_time > samples)
 
 
 async def test_there_are_only_so_many_streams_at_a_time(tmp_path: Path) -> None:

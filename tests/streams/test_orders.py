@@ -273,6 +273,18 @@ async def test_an_order_does_not_wait_for_a_stream_that_the_exchange_ended(
         await until(lambda: len(lab.gateway.streams) == 0)
 
 
+async def test_an_order_that_waits_is_refused_once_the_gateway_shuts_down(tmp_path: Path) -> None:
+    async with running_lab(tmp_path, limits={"max_wait": 60.0}) as lab:
+        stream = await waiting_order(lab)
+        drain = asyncio.create_task(lab.gateway.drain())
+        assert closed_as(await stream.receive())[0] == 1001
+        record = await ended(lab, 2)
+        assert (record.conclusion, record.reason) == (Conclusion.NOT_SENT, "draining")
+        assert [one["id"] for one in lab.exchange.texts("order.place")] == ["1"]
+        await drain
+        await stream.close()
+
+
 async def test_an_order_does_not_wait_for_a_stream_that_a_reload_closed(tmp_path: Path) -> None:
     async with running_lab(tmp_path, limits={"max_wait": 60.0}) as lab:
         stream = await waiting_order(lab)

@@ -67,7 +67,7 @@ class Learner:
                 line.scheduler.shut_out(line.membership.subjects[0], now + LONGEST_BACKOFF_S)
 
     def learn_of_login(self, alias: str, status: int, body: bytes, sent_at: float) -> None:
-        """Let the clock and the key's breaker learn from a login over a stream that was refused."""
+        """Let the clock and the key's breaker learn from a refused login to a stream."""
         verdict = self._exchange.upstream.judge.judge(status, body)
         if verdict.means is _TIMESTAMP:
             server = stated_time(verdict.found.get("server_time", ""))

@@ -115,6 +115,8 @@ class StreamOpener:
             answer, connection = await self._shake_hands(wanted, signer, fields, protocols, context)
             if wanted.stream.handshake is not None and (login := _LOGINS.get(answer.status)):
                 self._desk.tally.logins[config.name, alias, login] += 1
+                if login == FAILED:
+                    pipeline.learner.learn_of_login(alias, answer.status, answer.body, context.sent_at)
             if answer.status != HTTPStatus.SWITCHING_PROTOCOLS:
                 self._note_refusal(pipeline, answer, context)
                 return passed_on(answer)
