@@ -39,6 +39,9 @@ class Carrying:
         del listener, context
         return self, request.head.target
 
+    def errors_of(self, target: str, own: str) -> None:
+        del target, own
+
     async def carry(self, request: Incoming, target: str, context: RequestContext) -> Reply:
         del request, target
         context.bot = None if self._bot is None else self._bot.name

@@ -12,6 +12,7 @@ from sealgate.cli import main
 from sealgate.config.venues import parse_venue
 from sealgate.keys.signer import KeyMaterial, sealer_of
 from sealgate.venues.encodings import DIGESTS, ENCODERS, NONCES, SECRETS, STAMPS
+from sealgate.venues.error_shapes import ErrorClass
 from sealgate.venues.filters import FILTERS
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.limit_rules import LIMITS_KEYS
@@ -33,6 +34,7 @@ PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
 FENCES = re.findall(r"^```([^\n]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 [EXAMPLE, *LIKE] = [text for language, text in FENCES if language == "toml venue"]
 [STREAMS] = [text for language, text in FENCES if language == "toml venue streams"]
+[ERRORS] = [text for language, text in FENCES if language == "toml venue errors"]
 [SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
 
 
@@ -164,3 +166,11 @@ def test_the_venues_at_which_the_secret_stays_in_memory_are_listed() -> None:
     static = {venue.name for venue in venues if venue.signing.is_static}
     assert set(re.findall(r"`([\w-]+)`", sent)) == static
     assert set(re.findall(r"`([\w-]+)`", hashed)) == {venue.name for venue in venues} - static
+
+
+def test_the_example_of_errors_is_read() -> None:
+    shape = read_venue("mine.toml", f"{EXAMPLE}\n{ERRORS}").errors
+    assert shape is not None
+    told = shape.document(ErrorClass.LIMITED, "rate_limited", "Wait.")
+    assert told == {"code": -1003, "msg": "rate_limited: Wait."}
+    assert shape.document(ErrorClass.PERMISSION, "halted", "Wait.") is None

@@ -6,6 +6,8 @@ Every request ends in one `Outcome`, reported after the reply has left; log and 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 import structlog
 
@@ -16,7 +18,7 @@ from sealgate.http.server import Incoming
 from sealgate.http.websocket import offers_websocket
 from sealgate.machine.findings import program_named
 from sealgate.machine.system import System
-from sealgate.orders.outcome import Outcome
+from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.request.admission import PROOFS
 from sealgate.request.bookkeeping import Bookkeeping
 from sealgate.request.bots import client_of
@@ -25,11 +27,13 @@ from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, Switched, closing_bytes, problem, write_reply
 from sealgate.request.router import Router
 from sealgate.request.strangers import WrongTokens, origin_of
+from sealgate.venues.error_shapes import ErrorShape
 
 log = structlog.get_logger("sealgate.handler")
 
 Report = Callable[[Outcome], None]
 OpenStream = Callable[[Incoming, Pipeline, str, RequestContext], Awaitable[Reply]]
+_UNKNOWN: Final = Conclusion.UNKNOWN  # looked up once, as in context.py
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
 _DELAY_S = 0.005
 _MOST = 16  # at once
@@ -100,7 +104,7 @@ class Handler:
             if not context.is_over:
                 self._books.ended(context, None)
             self._in_flight.end(context)
-            context.end(_GONE if reply is None else reply.status, self._system.now())
+            context.end(_status(reply, context), self._system.now())
             self._report(context)
             if not is_written:
                 _abandon_stream(reply)
@@ -115,14 +119,16 @@ class Handler:
         context = RequestContext(self._system.request_id(), self._system.now(), "other")
         context.exchange = own or self.router.common
         context.refusal = refusal
-        reply = problem(refusal, context.request_id, self._system.wall())
-        context.end(reply.status, self._system.now())
+        shape = self.router.errors_of("", own)
+        reply = problem(refusal, context.request_id, self._system.wall(), shape)
+        context.end(refusal.reason.status, self._system.now())
         self._report(context)
         return closing_bytes(reply, context.notes())
 
     async def _answer(self, request: Incoming, own: str, context: RequestContext) -> Reply:
         """Carry the request; turn any refusal or fault into a problem document."""
         delay_s = 0.0
+        shape: ErrorShape | None = None
         try:
             pipeline, target = self.router.choose(request, own, context)
             if offers_websocket(request.head):
@@ -130,7 +136,7 @@ class Handler:
             return await pipeline.carry(request, target, context)
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head
-            delay_s = self._delay_s(request, refusal)
+            delay_s, shape = self._delay_s(request, refusal), self._shape(request, own)
             # What is no proper request may end elsewhere than where the parser took it to end.
             request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
             if context.bot is None:  # for strangers little is kept while they wait for their reply
@@ -141,16 +147,29 @@ class Handler:
         except asyncio.CancelledError:
             if context.refusal is None or not context.take_back_stop():
                 raise
+            shape = self._shape(request, own)
         except ConnectionError:
             raise
         except Exception:
             with contextlib.suppress(Exception):  # the log may be what failed
                 log.exception("internal_error", request_id=context.request_id, exchange=context.exchange)
             context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
+            shape = self._shape(request, own)
         if delay_s:
             await self._system.sleep(delay_s)
         context.enter(OWN, self._system.now())  # whatever it was refused in ends here, the wait in line too
-        return problem(context.refusal, context.request_id, self._system.wall())
+        is_unknown = context.conclusion is _UNKNOWN
+        return problem(context.refusal, context.request_id, self._system.wall(), shape, is_unknown=is_unknown)
+
+    def _shape(self, request: Incoming, own: str) -> ErrorShape | None:
+        """Return how the exchange of a request states errors, None where none is known.
+
+        The status stays the reason's where a client sees nothing else, or any but 101 means the same.
+        """
+        shape = self.router.errors_of(request.head.target, own)
+        if shape is not None and (request.head.method == "HEAD" or offers_websocket(request.head)):
+            return replace(shape, statuses={})
+        return shape
 
     def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
         """Return for how long to hold a refusal back: only for a wrong token, not for a missing one."""
@@ -160,6 +179,13 @@ class Handler:
             return 0.0
         client = client_of(request.connection.transport, request.connection.peer)
         return self._wrong_tokens.note(origin_of(client), self._system.now())
+
+
+def _status(reply: Reply | None, context: RequestContext) -> int:
+    """Return the status of the record: a refusal's own, whatever the exchange's shape made of it."""
+    if reply is None:
+        return _GONE
+    return reply.status if context.refusal is None else context.refusal.reason.status
 
 
 def _abandon_stream(reply: Reply | None) -> None:

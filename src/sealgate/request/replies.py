@@ -3,19 +3,21 @@
 import asyncio
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from sealgate.errors import Refusal
 from sealgate.exchange.answer import Answer, BrokenReplyError, Remainder
 from sealgate.http.headers import content_length, header_lines
 from sealgate.http.server import Incoming, ServerConnection
 from sealgate.orders.outcome import BotReply
+from sealgate.venues.error_shapes import ErrorShape, class_of
 from sealgate.venues.replies import BODILESS
 from sealgate.venues.routes import METHODS
 
@@ -23,6 +25,9 @@ _HTTP_11: Final = (1, 1)
 _PATIENCE_S = 0.5  # with a bot that does not read, while others wait
 _REDIRECTS = range(300, 400)
 _LONGEST_S = 10**9  # of a Retry-After that is written
+_LONGEST_PHRASE, _LONGEST_DETAIL = 200, 1_000  # characters
+_INVISIBLE = re.compile(r"[^ -~]")
+_PROBLEM, _JSON = "application/problem+json", "application/json"
 # Headers that a status calls for: RFC 9110 sections 11.6.1 and 10.2.1.
 _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
     "bot_unauthenticated": (b"WWW-Authenticate", b'Basic realm="sealgate"'),
@@ -93,23 +98,48 @@ def without_location(reply: Reply) -> Reply:
     return Reply(reply.status, reply.phrase, fields, reply.body, reply.remainder, reply.length)
 
 
-def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
-    """Return a refusal as application/problem+json; `wall` is epoch seconds."""
-    reason = refusal.reason
-    document = {
+def problem(
+    refusal: Refusal,
+    request_id: str,
+    wall: float,
+    shape: ErrorShape | None = None,
+    *,
+    is_unknown: bool = False,
+) -> Reply:
+    """Return a refusal as application/problem+json; `wall` is epoch seconds.
+
+    `shape` is how the exchange of the request states errors: its members are in the document, or all of it
+    where both cannot be in one. `is_unknown` says that the request may have executed.
+    """
+    reason, detail = refusal.reason, f"{refusal.detail} {refusal.advice}"
+    document: Any = {
         "type": f"urn:sealgate:problem:{refusal.slug}",
         "title": reason.title,
         "status": reason.status,
-        "detail": f"{refusal.detail} {refusal.advice}",
+        "detail": detail,
         "timestamp": datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds"),
         "reason": refusal.slug,
         "request_id": request_id,
         **refusal.members,
     }
+    status, phrase, content_type = reason.status, refusal.phrase, _PROBLEM
+    if shape is not None:
+        error = class_of(refusal.slug, is_unknown=is_unknown)
+        status = shape.statuses.get(error, status)
+        # Libraries that drop the body show this.
+        phrase = phrase or _visible(f"{refusal.slug}: {refusal.detail}", _LONGEST_PHRASE)
+        own = shape.document(error, refusal.slug, detail)
+        if isinstance(own, list) or (own and not document.keys().isdisjoint(own)):
+            document, content_type = own, _JSON
+        elif own:
+            document.update(own)
+        content_type = shape.content_type or content_type
     fields = [
-        (b"Content-Type", b"application/problem+json"),
+        (b"Content-Type", content_type.encode("ascii")),
         (b"X-Gateway-Error", refusal.slug.encode("ascii")),
     ]
+    if shape is not None:
+        fields.append((b"X-Gateway-Detail", _visible(detail, _LONGEST_DETAIL).encode("ascii")))
     if refusal.slug in _CALLED_FOR:
         fields.append(_CALLED_FOR[refusal.slug])
     if refusal.retry_after_s is not None:
@@ -117,11 +147,16 @@ def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
             (b"Retry-After", str(min(math.ceil(refusal.retry_after_s), _LONGEST_S)).encode("ascii"))
         )
     return Reply(
-        reason.status,
-        refusal.phrase or HTTPStatus(reason.status).phrase,
+        status,
+        phrase or HTTPStatus(reason.status).phrase,
         fields,
         json.dumps(document).encode("ascii"),
     )
+
+
+def _visible(text: str, at_most: int) -> str:
+    """Return the beginning of a text, with a question mark for all that a header line cannot hold."""
+    return _INVISIBLE.sub("?", text[:at_most])
 
 
 class _Framing(Enum):

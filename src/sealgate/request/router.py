@@ -11,6 +11,7 @@ from sealgate.request.context import RequestContext
 from sealgate.request.generation import Generation
 from sealgate.request.halting import Halting
 from sealgate.request.pipeline import Pipeline
+from sealgate.venues.error_shapes import ErrorShape
 
 
 def split_target(target: str) -> tuple[str, str]:
@@ -67,6 +68,14 @@ class Router:
             "ambiguous_target",
             f"Only the name of an exchange is in the target; write /{name}/ before the path.",
         )
+
+    def errors_of(self, target: str, own: str) -> ErrorShape | None:
+        """Return how the exchange that a request names states errors; None if its file does not say.
+
+        `own` is as with `choose`, `target` the head's.
+        """
+        pipeline = self.pipelines.get(own or self.common or split_target(target)[0])
+        return None if pipeline is None else pipeline.backend.config.venue.errors
 
     def retire(self) -> None:
         """Forget what holds tokens: a reload has replaced this router."""

@@ -22,6 +22,7 @@ stream_logins   logins made of a file alone
 unsignable      what cannot be signed
 routes          what a method and a path need, and their lane
 replies         what a reply means
+error_shapes    how an exchange states errors, for the gateway's own replies
 limit_rules     how requests are counted
 order_terms     symbol, size and price out of an order
 own_parameters  parameters that only the gateway sets

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from sealgate.venues.document import POINTER, Table, VenueError
 from sealgate.venues.environments import Environment, read_environments
+from sealgate.venues.error_shapes import ERRORS_KEYS, ErrorShape, read_errors
 from sealgate.venues.key_kinds import Kind, Signer
 from sealgate.venues.like import Find, find_none, read_document
 from sealgate.venues.limit_rules import LIMITS_KEYS, LimitRules, read_limits
@@ -38,7 +39,7 @@ _KEYS = (
     "words",
     "order_ids",
 )
-_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies", "streams", "environments")
+_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies", "errors", "streams", "environments")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
 _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
@@ -87,6 +88,7 @@ class Venue:
     routes: tuple[RouteRow, ...]
     replies: Judge
     environments: Mapping[str, Environment]
+    errors: ErrorShape | None
     streams: tuple[Stream, ...] = ()
 
     @cached_property
@@ -266,6 +268,7 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
             _pointers(whole, "order_ids"),
         ),
         environments=read_environments(whole.table("environments"), _URL, own_headers),
+        errors=read_errors(whole.table("errors", ERRORS_KEYS)),
         streams=read_streams(
             whole.tables("streams", STREAM_KEYS), _order_shape, [pool.name for pool in limits.pools]
         ),
