@@ -31,6 +31,7 @@ from rig.fake_symbols import (
 
 API_KEY, SECRET, PASSPHRASE = "real-api-key", "real secret of the exchange", "real passphrase"
 _WINDOW_MS = 5_000
+NO_KEY = {"code": -2014, "msg": "API-key format invalid."}  # Binance, of a read without a key
 
 
 @dataclass
@@ -67,7 +68,8 @@ async def running_fake(name: str, api_key: str = API_KEY, secret: str = SECRET) 
         fake.seen.append((request.method, request.path_qs, dict(request.headers)))
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await serve_stream(fake, request)
-        return web.json_response(answer(fake, request, body))
+        said = answer(fake, request, body)
+        return web.json_response(said, status=401 if said == NO_KEY else 200)
 
     async with RawTestServer(handle) as server:
         fake.base_url = f"http://127.0.0.1:{server.port}"
@@ -203,6 +205,8 @@ def _binance(fake: Fake, request: web.BaseRequest, body: str) -> Any:
     if path.endswith("/exchangeInfo"):
         symbols = BINANCE_SYMBOLS[path.split("/")[1]]
         return {"timezone": "UTC", "rateLimits": [], "exchangeFilters": [], "symbols": symbols}
+    if path.endswith("/account"):
+        return NO_KEY
     return {"serverTime": now_ms()} if path.endswith("/time") else []
 
 

@@ -17,7 +17,7 @@ COMMANDS = {
     "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
     "venues": ("sealgate.cli.venues", "List the supported exchanges, and what each requires."),
     "check": ("sealgate.cli.check", "Find what is wrong with the set-up, and what to do about it."),
-    "config": ("sealgate.cli.config", "Write a starter file, show values in effect, print the schema."),
+    "config": ("sealgate.cli.config", "Set up a gateway, add an exchange, show the values in effect."),
     "top": ("sealgate.cli.top", "Show limit, bots, clock and errors of the running gateway, live."),
     "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
     "discover": ("sealgate.cli.discover", "Find out how the exchange wants requests signed."),

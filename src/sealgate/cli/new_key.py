@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _KINDS = [kind.value for kind in Kind if kind is not Kind.HMAC]
 _BITS = ("2048", "3072", "4096")
-_MODE = 0o600
 
 
 @click.command("new")
@@ -45,6 +44,7 @@ def command(kind: str, file: Path | None, bits: str | None) -> None:
         PublicFormat,
     )
 
+    from sealgate.machine.new_files import write_files
     from sealgate.machine.paths import way_fault
     from sealgate.machine.process import forbid_core_dumps
 
@@ -54,7 +54,7 @@ def command(kind: str, file: Path | None, bits: str | None) -> None:
     forbid_core_dumps()
     key = _new_key(Kind(kind), int(bits or _BITS[0]))
     try:
-        _write(file, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        write_files({file: key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())})
     except FileExistsError:
         leave_with_error(f"{file} exists already and was not changed; pass another --out FILE", code=1)
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -75,17 +75,3 @@ def _new_key(kind: Kind, bits: int) -> "PrivateKeyTypes":
         if kind is Kind.ED25519
         else ec.generate_private_key(ec.SECP256R1())
     )
-
-
-def _write(file: Path, text: bytes) -> None:
-    """Write a new file, which is on the disk then, or leave none. Raises OSError."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            os.fchmod(descriptor, _MODE)  # whatever the umask takes away
-            stream.write(text)
-            stream.flush()
-            os.fsync(descriptor)
-    except OSError:
-        file.unlink()
-        raise

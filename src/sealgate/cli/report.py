@@ -44,6 +44,7 @@ def closing_lines(checked: "Checked", *, explains: bool) -> Iterator[str]:
     parts = [f"{counts[level]} {level}" for level in Level if counts[level]]
     hides = any(one.causes and not one.lists_causes for one in checked.findings)
     more = "" if explains or not hides else "; more: --explain"
+    more += f"; next: {checked.next_step}" if checked.next_step else ""
     yield coloured(", ".join(parts), worst(checked.findings).value) + more
 
 

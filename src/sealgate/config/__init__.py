@@ -2,6 +2,7 @@
 
 Pure:
 names  paths of settings, as TOML and the environment write them, and the names that nobody may choose
+added  the text of a file with an exchange added
 
 Shell:
 settings       one model per table of the file; a new setting is a field here
@@ -19,7 +20,9 @@ venues         the setting `venue`, and the files that come with the program
 venue_names    names that no venue has, and what to write instead
 listing        all settings as a flat list
 effective      each setting with its source: `config show`
-starter        the file that `config init` writes
+first_file     the short file that `config init` writes
+first_read     the first request to send through a gateway
+starter        the commented file with every setting
 editor_schema  the JSON Schema for editors
 """
 

@@ -13,7 +13,15 @@ from sealgate.config.listing import anchored
 from sealgate.config.names import SettingPath, dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
 from sealgate.config.settings import Admin, Listen
-from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
+from sealgate.config.sources import (
+    DEFAULT_FILE,
+    Layer,
+    find_file,
+    parse_text,
+    read_environment,
+    read_file,
+    read_flags,
+)
 from sealgate.config.tree import Config
 
 # What tells where the gateway is, and which; the second are also settings of each of several exchanges.
@@ -57,6 +65,13 @@ def load_with_sources(
     found = find_file(file, environ)
     layers = (read_flags(overrides), read_environment(environ), _read_file(found))
     return Loaded(_whole(layers, has_file=found is not None), found, layers)
+
+
+def load_text(text: str, file: Path, environ: Mapping[str, str]) -> Config:
+    """Load a configuration as if a file had this text. Raises ConfigError."""
+    layer = parse_text(text, file)
+    in_file = replace(layer, tree=anchored(layer.tree, file.parent))
+    return _whole((read_environment(environ), in_file), has_file=True)
 
 
 def config_of(tree: dict[str, object]) -> Config:

@@ -74,16 +74,25 @@ class Layer:
 
 def read_file(file: Path) -> Layer:
     """Read a TOML file; raise ConfigError when it cannot be read or is not TOML."""
+    return parse_text(read_text(file), file)
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a configuration file; raise ConfigError when it cannot be read."""
     try:
         with file.open("rb") as stream:
             content = stream.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise ConfigError([f"{file}: is larger than any configuration; correct the path given"])
-        text = content.decode("utf-8-sig")  # editors on Windows put a byte order mark first
+        return content.decode("utf-8-sig")  # editors on Windows put a byte order mark first
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}; correct the path given"]) from None
     except UnicodeDecodeError:
         raise ConfigError([f"{file}: is not UTF-8 text; save it as UTF-8"]) from None
+
+
+def parse_text(text: str, file: Path) -> Layer:
+    """Return the settings of a file's text; raise ConfigError when it is not TOML."""
     try:
         return Layer(tomllib.loads(text), origin=f"{file}: ")
     except tomllib.TOMLDecodeError as error:

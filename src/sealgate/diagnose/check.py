@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,11 +43,12 @@ GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 
 
 class Checked(NamedTuple):
-    """What came of a check: its exit code, all lines, and the settings with their sources."""
+    """What came of a check: its exit code, all lines, the settings with their sources, what to do next."""
 
     code: int
     findings: Sequence[Finding]
     settings: Sequence[Effective] = ()
+    next_step: str = ""
 
 
 class Trip(NamedTuple):
@@ -148,7 +150,19 @@ def check(  # noqa: PLR0913 - the options of the command
         if running is not None:
             for name, aliases in accepted.items():
                 tell(local.said_of(name, judge_stale(running, name, aliases)))
-    return Checked(FAILED if worst(findings) is Level.FAIL else GOOD, findings, settings)
+    code = FAILED if worst(findings) is Level.FAIL else GOOD
+    next_step = _next_step(code, config_file, is_offline=is_offline, is_running=running is not None)
+    return Checked(code, findings, settings, next_step)
+
+
+def _next_step(code: int, file: Path | None, *, is_offline: bool, is_running: bool) -> str:
+    """Return the command that comes after a check, "" if something is wrong or runs already."""
+    option = f" --config {shlex.quote(str(file))}" if file else ""
+    if code != GOOD:
+        return ""
+    if is_offline:
+        return f"sealgate check{option}, which also asks the exchange"
+    return "" if is_running else f"sealgate serve{option}"
 
 
 def _signed_read(exchange: ExchangeConfig, path: str | None) -> Target | None:

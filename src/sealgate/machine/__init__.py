@@ -13,6 +13,7 @@ background  tasks beside the requests, and the failures nobody awaits
 loop        runs a coroutine as the whole program
 look_up     the addresses of a host name, in a thread of its own
 paths       who could replace a file
+new_files   files for their owner alone: all, or none
 process     descriptors, memory, core dumps, users, systemd
 terminal    what is printed for people
 """

@@ -13,6 +13,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from sealgate import __version__
 from sealgate.config import Address, Config, ConfigError
+from sealgate.config.first_read import curl_lines, first_read
 from sealgate.config.load import addresses_of
 from sealgate.config.starter import leftovers
 from sealgate.config.venues import venue_text
@@ -135,10 +136,23 @@ def _addresses_for_people(gateway: Gateway, page: str | None) -> str:
         for name, one in served.items():
             rows[name] = f"{' '.join(gateway.listeners.urls_of(one))}  ({one.title}, {one.base_url})"
     rows |= {f"bot {name}": f"{url}  (without a token)" for name, url in gateway.listeners.bot_urls.items()}
-    rows |= {"live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
+    rows |= {"live page": page or "none (admin.tcp is off)", **_first_read(gateway), "stop with": "Ctrl-C"}
     width = max(map(len, rows))
     lines = (f"  {name:<{width}}  {text}" for name, text in rows.items())
     return "\n".join((f"Sealgate {__version__} for {what}", *lines, "", ""))
+
+
+def _first_read(gateway: Gateway) -> dict[str, str]:
+    """Return a row with a signed read to try, if a bot has its token in a file."""
+    config = gateway.config
+    for name, bot in config.bots.items():
+        if bot.token is None or not bot.token.startswith("file:"):
+            continue
+        for one in config.served.values():
+            urls = [url for url in gateway.listeners.urls_of(one) if url.startswith("http")]
+            if urls and set(one.keys).intersection(config.keys_of(name)):
+                return {"try": f"\n{'':<13}".join(curl_lines(first_read(one, urls[0]), bot.token))}
+    return {}
 
 
 def _in_words(gateway: Gateway) -> str:
