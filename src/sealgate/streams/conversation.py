@@ -87,6 +87,7 @@ class Conversation:
         self._token = token
         self._challenge = ""
         self._login: Login | None = None  # that was sent, and not answered yet
+        self._latest: tuple[BotMessage, Judged] | None = None  # a message may be asked about twice
 
     @property
     def pipeline(self) -> Pipeline:
@@ -121,43 +122,54 @@ class Conversation:
 
     def adopt(self, pipeline: Pipeline, bot: Bot) -> None:
         """Put another configuration in force."""
-        self._signer.pipeline, self.bot = pipeline, bot
+        self._signer.pipeline, self.bot, self._latest = pipeline, bot, None
 
     # What the bot says.
 
     def say_at_once(self, message: BotMessage) -> bool:
-        """Send a message of a stream that is not read, and return whether it was sent."""
-        if self.rules.is_read or self._token.is_in(message.data):
+        """Send a message that waits for nothing, and return whether it was sent; `say` takes all others."""
+        try:
+            judged = self._judged(message)
+            if judged is not None and not _is_plain(judged):
+                return False
+            self._check_token(message.data)
+        except Refusal:  # `say` raises it again
             return False
         self.relay.send(message)
         return True
 
     async def say(self, message: BotMessage) -> None:
         """Send a message of the bot. Raises Refusal where it may not go."""
-        judged = None
         try:
-            if self.rules.is_read:
-                kind = self.live_key.key.sealer.signer.kind
-                judged = judge(self.rules, self.bot, kind, message.data, is_text=message.opcode is TEXT)
-            else:
+            judged = self._judged(message)
+            if judged is None or _is_plain(judged):
                 self._check_token(message.data)
         except Refusal as refusal:
             raise refused(self, new_context(self), refusal) from None
-        if judged is None:
+        if judged is None or _is_plain(judged):
             self.relay.send(message)
         elif judged.rule is not None and is_order(judged):
             await send_order(self, judged.rule, judged, message.data.decode())
         else:
             await self._pass_read(judged, message.data.decode())
 
+    def _judged(self, message: BotMessage) -> Judged | None:
+        """Return what a message is by the rules, None on a stream that is not read. Raises Refusal."""
+        if not self.rules.is_read:
+            return None
+        if self._latest is None or self._latest[0] is not message:
+            kind = self.live_key.key.sealer.signer.kind
+            judged = judge(self.rules, self.bot, kind, message.data, is_text=message.opcode is TEXT)
+            self._latest = message, judged
+        return self._latest[1]
+
     async def _pass_read(self, judged: Judged, text: str) -> None:
-        """Send a message that is no order: a login, a subscription, or what nobody named."""
+        """Sign and send a login or a subscription, or send a message that no rule names."""
         rule, ticket, context = judged.rule, ticket_of(self, judged), new_context(self)
         context.admitted(ticket, self.pipeline.max_wait_s, self.pipeline.total_timeout_s)
         self.waiting = context
         try:
-            if rule is None or rule.signing is not None:
-                await check(self, ticket, text, context)
+            await check(self, ticket, text, context)
             if rule is None:
                 self._check_token(text.encode())
             else:
@@ -267,3 +279,11 @@ class Conversation:
         self._login, self.is_logged_in = None, result == OK
         self.desk.tally.logins[self.exchange, self.live_key.key.alias, result] += 1
         (log.info if result == OK else log.warning)("stream_login", **self.names, result=result)
+
+
+def _is_plain(judged: Judged) -> bool:
+    """Whether a message is sent as it came, and waits for nothing: the file names it, and signs nothing."""
+    rule = judged.rule
+    if rule is None or rule.is_login or is_order(judged):
+        return False
+    return rule.signing is None and not rule.drops

@@ -178,7 +178,12 @@ class OpenStream:
                 return not self._frames.unread_bytes and self._frames.fault is None
             if message.opcode in (PING, PONG) and not self._is_closed_by_us:
                 self._write(frame(message.opcode, message.data, is_masked=True))
-            elif message.opcode is CLOSE or self._is_closed_by_us or not self.talk.say_at_once(message):
+            elif (
+                message.opcode is CLOSE
+                or self._is_closed_by_us
+                or len(message.data) > _COUNTED_BYTES
+                or not self.talk.say_at_once(message)
+            ):
                 self._next = message
                 return False
         return not self._frames.has_more
