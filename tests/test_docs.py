@@ -127,7 +127,7 @@ def anchors(page: str) -> set[str]:
     return plain | set(re.findall(r'<a id="([^"]+)"></a>', page))
 
 
-@pytest.mark.parametrize("folder", ["docs", "docs/adr"])
+@pytest.mark.parametrize("folder", ["docs", "docs/adr", "docs/exchanges"])
 def test_the_index_leads_to_every_page(folder: str) -> None:
     index = ROOT / folder / "README.md"
     links = re.findall(r"\]\(([\w/-]+\.md)\)", index.read_text())

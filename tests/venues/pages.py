@@ -2,27 +2,19 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from cli.command_pages import MANUAL, commands_block, manual
-from sealgate.cli.venues import ANY_WORDS, stream_words, streams_by_hosts
-from sealgate.config.venue_names import NotServed, Served, other_names
-from sealgate.config.venues import built_in_venue
-from sealgate.venues.limit_rules import ALL, PoolRule
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
-from sealgate.venues.scheme import Scheme
-from sealgate.venues.stream_grammar import ANY_PATH
-from sealgate.venues.streams import Stream
 from sealgate.venues.venue import Venue
+from venues.exchange_tables import names_block, pools_block, signatures_block, streams_block, venues_block
+from venues.page_rows import DEFAULT, code, parent_of, table_row
 from venues.through import FILES, venue_of
 
 ROOT = Path(__file__).parents[2]
-
-DEFAULT = "service"
 
 _ONE_OF = "Log and page list what the reply can mean. `sealgate check` excludes what it can."
 _KINDS_HEAD = """\
@@ -33,151 +25,6 @@ _ERRORS_HEAD = """\
 | kind | status | its words | means | look at | what to do |
 |---|---|---|---|---|---|
 """
-_NAMES_HEAD = """\
-| other name | write, or why it is not served |
-|---|---|
-"""
-_SECURITY = "see [SECURITY.md](../SECURITY.md#what-stays-in-memory)"
-_POOLS_HEAD = """\
-| venue | pool | of each | requests | published limits | counted in | remembered |
-|---|---|---|---|---|---|---|
-"""
-_STREAMS_HEAD = """\
-| venue | hosts; environments | paths | openings |
-|---|---|---|---|
-"""
-_LIST_HEAD = """\
-| venue | host; environments | tier | verified with | kinds | key | time | replies | counts by | note |
-|---|---|---|---|---|---|---|---|---|---|
-"""
-
-
-def venues_block() -> str:
-    """Return the table of venues, the default first."""
-    venues = sorted(map(venue_of, FILES), key=lambda venue: (venue.tier != "built-in", venue.name))
-    return _LIST_HEAD + "".join(map(_venue_row, venues))
-
-
-def _venue_row(venue: Venue) -> str:
-    signing = venue.signing
-    title = f"[{venue.title}]({venue.docs})" if venue.docs else venue.title
-    wants = [f"`{name}`" for name in ("passphrase", "uid") if signing.needs(name)]
-    cells = (
-        f"`{venue.name}`<br>{title}",
-        _hosts(venue),
-        venue.tier,
-        venue.checked,
-        "<br>".join(map(_signature, venue.schemes.values())),
-        ", ".join(wants) or "-",
-        "yes" if venue.clock_path else "-",
-        str(len(venue.replies.rules) or "-"),
-        venue.limits.scope.value,
-        " ".join(filter(None, (venue.note, _kept(signing)))) or "-",
-    )
-    return _row(*cells)
-
-
-def _signature(scheme: Scheme) -> str:
-    return scheme.signature if scheme.is_static else f"{scheme.kind}: {scheme.signature}"
-
-
-def _kept(signing: Scheme) -> str:
-    """Say what becomes of the secret where that is more than to sign with it."""
-    if signing.is_static:
-        return f"Each request carries the secret itself, {_SECURITY}."
-    return f"The secret itself stays in memory, {_SECURITY}." if signing.keeps_secret else ""
-
-
-def _hosts(venue: Venue) -> str:
-    """Return the host, and the environments with theirs."""
-    hosts = [urlsplit(venue.base_url).netloc or "-"]
-    for name, environment in venue.environments.items():
-        headers = ", ".join(f"`{header}: {value}`" for header, value in environment.headers.items())
-        hosts.append(f"{name}: {urlsplit(environment.base_url).netloc or headers}")
-    return "<br>".join(hosts)
-
-
-def pools_block() -> str:
-    """Return the table of pools; a file that is like another has those that it says itself."""
-    return _POOLS_HEAD + "".join(
-        _pool_row(venue, pool)
-        for venue in map(venue_of, FILES)
-        for pool in venue.limits.pools
-        if pool.name != ALL and _is_own(venue, pool)
-    )
-
-
-def streams_block() -> str:
-    """Return the table of streams; a file that is like another has those that it says itself."""
-    return _STREAMS_HEAD + "".join(
-        _streams_row(venue, hosts, streams)
-        for venue in map(venue_of, FILES)
-        for hosts, streams in streams_by_hosts(venue).items()
-        if (parent := parent_of(venue)) is None or parent.streams != venue.streams
-    )
-
-
-def _streams_row(venue: Venue, hosts: tuple[str, ...], streams: list[Stream]) -> str:
-    others = [
-        f"{name}: {_code(dict.fromkeys(own))}"
-        for name, environment in venue.environments.items()
-        if (own := [environment.streams[host] for host in hosts if host in environment.streams])
-    ]
-    paths = [f"{_paths(stream)}: {stream_words(stream)}" for stream in streams]
-    cells = (f"`{venue.name}`", "<br>".join([_code(hosts), *others]), "<br>".join(paths))
-    return _row(*cells, venue.limits.stream_opens or "-")
-
-
-def _paths(stream: Stream) -> str:
-    return ", ".join(ANY_WORDS if path == ANY_PATH else f"`{path}`" for path in stream.templates)
-
-
-def _is_own(venue: Venue, pool: PoolRule) -> bool:
-    parent = parent_of(venue)
-    return parent is None or pool not in parent.limits.pools
-
-
-def _pool_row(venue: Venue, pool: PoolRule) -> str:
-    counters = [counter.header for counter in venue.limits.counters if counter.pool == pool.name]
-    cells = (
-        f"`{venue.name}`",
-        f"`{pool.name}`",
-        pool.scope.value,
-        _members(venue, pool),
-        _code(pool.known) or "-",
-        _code(counters) or "-",
-        "in part" if _is_remembered(venue, pool) else "-",
-    )
-    return _row(*cells)
-
-
-def _members(venue: Venue, pool: PoolRule) -> str:
-    """Say which requests a pool has, in words."""
-    named = sorted((path, method) for method, path in pool.routes if method != "HEAD")
-    calls = [f"`{method} {venue.prefix}{path}`" for path, method in named]
-    others = [one.name for one in venue.limits.pools if one.routes and one.routes <= pool.outside]
-    parts = [
-        "public" if pool.is_open else "private" if pool.is_signed else "",
-        f"lanes {', '.join(sorted(pool.lanes))}" if pool.lanes else "",
-        ", ".join(calls[:3]) + (f" and {len(calls) - 3} more" if len(calls) > 3 else ""),
-        f"outside {_code(others)}" if others else "",
-        "each route by itself" if pool.per else "",
-        f"each `{pool.per_parameter.strip('/')}` by itself" if pool.per_parameter else "",
-        "1 each" if pool.counts == "requests" else "",
-    ]
-    return "; ".join(filter(None, parts)) or "all"
-
-
-def _is_remembered(venue: Venue, pool: PoolRule) -> bool:
-    """Ask whether comments on a pool say that it was not looked up."""
-    [file] = [file for file in FILES if file.stem == venue.name]
-    parts = file.read_text("utf-8").split("\n\n")
-    return any(f'name = "{pool.name}"' in part and "remembered" in part for part in parts)
-
-
-def parent_of(venue: Venue) -> Venue | None:
-    """Return the venue that a file is like."""
-    return built_in_venue(venue.like) if venue.like else None
 
 
 def own_routes(venue: Venue) -> list[RouteRow]:
@@ -191,21 +38,6 @@ def exchanges_block() -> str:
     names = sorted(venue.name for venue in map(venue_of, FILES) if venue.name != DEFAULT)
     text = ", ".join(f"`{name}`" for name in names)
     return "\n".join(textwrap.wrap(f"{text}.", 120, break_on_hyphens=False)) + "\n"
-
-
-def names_block() -> str:
-    """Return the names that no venue has: the venue that is meant, or why the exchange is not served."""
-    rows = ((_named(list(names)), _meant(meaning)) for names, meaning in other_names().rows)
-    return _NAMES_HEAD + "".join(_row(*cells) for cells in rows)
-
-
-def _meant(meaning: Served | NotServed) -> str:
-    if isinstance(meaning, NotServed):
-        return f"not served: {meaning}"
-    settings = (
-        f'`{name} = "{value}"`' for name, value in {"venue": meaning.venue, **meaning.settings}.items()
-    )
-    return ", ".join(settings)
 
 
 def kinds_block() -> str:
@@ -229,10 +61,12 @@ def _kind_row(kind: str, verdicts: list[Verdict], names: list[str]) -> str:
     """Return the row of a kind; a verdict that means one thing alone explains it, if there is one."""
     verdict = min(verdicts, key=lambda one: len(one.others))
     if not verdict.others:
-        return _row(_anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), verdict.advice)
+        return table_row(
+            _anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), verdict.advice
+        )
     every = dict.fromkeys(means for one in verdicts for means in (one.means, *one.others))
     meanings = " or ".join(f"[{means}](#{means})" for means in every)
-    return _row(_anchored(kind), meanings, verdict.whose.value, _named(names), _ONE_OF)
+    return table_row(_anchored(kind), meanings, verdict.whose.value, _named(names), _ONE_OF)
 
 
 def is_stated(venue: Venue, kind: str) -> bool:
@@ -249,7 +83,7 @@ def errors_block() -> str:
     [service] = [venue_of(file) for file in FILES if file.stem == DEFAULT]
     shared = kinds_block()
     return _ERRORS_HEAD + "".join(
-        _row(
+        table_row(
             f"[`{kind}`](#{kind})" if f'id="{kind}"' in shared else _anchored(kind),
             ", ".join(map(str, row.statuses)) or "-",
             " / ".join(row.words) or "-",
@@ -297,7 +131,7 @@ def permissions_block() -> str:
 def bodies_block() -> str:
     """Return the calls whose body says what they need."""
     return "| venue | call | needs `trade` if |\n|---|---|---|\n" + "".join(
-        _row(
+        table_row(
             f"`{venue.name}`",
             f"`{row.method} {row.template}`",
             " or ".join(map(_fields, row.trade_if.only)),
@@ -350,24 +184,17 @@ def _says_more(row: RouteRow, table: RouteTable, trees: RouteTable) -> bool:
 
 def _calls(by_method: dict[str, list[str]]) -> str:
     return "; ".join(
-        f"{'any method of' if method == '*' else method} {_code(sorted(set(paths)))}"
+        f"{'any method of' if method == '*' else method} {code(sorted(set(paths)))}"
         for method, paths in sorted(by_method.items(), reverse=True)
     )
 
 
-def _code(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |\n"
-
-
 BLOCKS = {
-    ("docs/venues.md", "venues"): venues_block,
-    ("docs/venues.md", "names"): names_block,
-    ("docs/venues.md", "pools"): pools_block,
-    ("docs/venues.md", "streams"): streams_block,
+    ("docs/exchanges/README.md", "venues"): venues_block,
+    ("docs/exchanges/README.md", "names"): names_block,
+    ("docs/exchanges/reference.md", "pools"): pools_block,
+    ("docs/exchanges/reference.md", "streams"): streams_block,
+    ("docs/exchanges/reference.md", "signatures"): signatures_block,
     ("docs/permissions.md", "bodies"): bodies_block,
     ("docs/permissions.md", "permissions"): permissions_block,
     ("docs/errors.md", "kinds"): kinds_block,

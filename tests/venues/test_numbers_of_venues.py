@@ -83,7 +83,7 @@ def test_a_section_is_a_venue_s() -> None:
 
 @pytest.mark.parametrize("name", [file.stem for file in FILES if file.stem != "service"])
 def test_the_tier_is_what_signing_changes(name: str) -> None:
-    """As docs/venues.md has it; `1b` differs from `1a` by what is computed, as people see it."""
+    """As docs/exchanges/reference.md has it; `1b` differs from `1a` by what is computed, as people see it."""
     schemes = named(name).schemes.values()
     kinds = {
         "5": any(one.is_static for one in schemes),

@@ -1,4 +1,4 @@
-"""Tables made of the venues' files; docs/venues.md's example is read, and its tables are the grammar's."""
+"""Tables made of the venues' files; docs/venue-files.md's example is read, and its tables are whole."""
 
 import base64
 import hmac
@@ -27,10 +27,11 @@ from sealgate.venues.stream_grammar import (
 )
 from sealgate.venues.stream_sealer import Moment, StreamSealer
 from sealgate.venues.venue import read_venue
+from venues.page_rows import DEFAULT
 from venues.pages import BLOCKS, ROOT, block, with_block
 from venues.through import FILES, venue_of
 
-PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "venue-files.md").read_text("utf-8")
 FENCES = re.findall(r"^```([^\n]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 [EXAMPLE, *LIKE] = [text for language, text in FENCES if language == "toml venue"]
 [STREAMS] = [text for language, text in FENCES if language == "toml venue streams"]
@@ -138,9 +139,11 @@ def test_a_table_of_the_grammar_is_whole(head: str, valid: set[str]) -> None:
 
 def test_the_venues_whose_orders_a_policy_can_judge_are_listed() -> None:
     [table] = re.findall(
-        r"^\| venue \| what a policy can judge \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE
+        r"^\| venue \| what a policy can judge \|.*\n\|[-|]+\n((?:\|.*\n)+)",
+        (ROOT / "docs" / "exchanges" / "README.md").read_text("utf-8"),
+        re.MULTILINE,
     )
-    venues = [venue for venue in map(venue_of, FILES) if not venue.like]
+    venues = [venue for venue in map(venue_of, FILES) if not venue.like and venue.name != DEFAULT]
     judged = [venue for venue in venues if any(route.order for route in venue.routes)]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == {venue.name for venue in judged}
     unpriced = {venue.name for venue in judged if not any(route.prices for route in venue.routes)}

@@ -61,7 +61,7 @@ def test_a_refusal_closes_what_is_documented_for_as_long(line: Line) -> None:
     verdict = named(line.venue).replies.judge(line.status, line.said.encode())
     rule, passed = verdict.wait, pools_of(line.venue, line.method, line.path)
     assert verdict.is_limited
-    meant = [pool for pool in passed if pool in rule.pools] or passed  # as docs/venues.md has it
+    meant = [pool for pool in passed if pool in rule.pools] or passed  # as docs/venue-files.md has it
     assert ([rule.scope] if rule.scope else meant) == sorted(line.pools.split())
     stated = f"{rule.header} as {rule.moment}" if rule.header else verdict.found.get("until")
     assert (stated or f"{rule.documented_s or 0:g}") == (line.wait or "0")

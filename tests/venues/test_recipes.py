@@ -61,8 +61,12 @@ async def test_check_has_nothing_against_the_files(tmp_path: Path, file: str) ->
 
 @pytest.mark.needs("curl")
 async def test_curl_names_the_exchange_in_the_path_or_uses_its_own_address(tmp_path: Path) -> None:
-    [text] = [block.text for block in fences(ROOT / "docs" / "exchanges.md") if block.text.startswith("curl")]
-    [own] = re.findall(r"# (http://\S+);", (ROOT / "docs" / "exchanges.md").read_text())
+    [text] = [
+        block.text
+        for block in fences(ROOT / "docs" / "several-exchanges.md")
+        if block.text.startswith("curl")
+    ]
+    [own] = re.findall(r"# (http://\S+);", (ROOT / "docs" / "several-exchanges.md").read_text())
     text = text.replace("TOKEN", TOKEN).replace("curl ", "curl -fsS ")
     async with several(tmp_path, SEALGATE_EXCHANGES__BYBIT__LISTEN="127.0.0.1:0") as (fakes, gateway):
         lines = text.replace(ADDRESS, f"http://{gateway.address}")
@@ -77,7 +81,9 @@ async def test_curl_names_the_exchange_in_the_path_or_uses_its_own_address(tmp_p
 async def test_httpx_keeps_the_exchange_s_name_and_aiohttp_where_the_path_has_no_slash_before_it(
     tmp_path: Path,
 ) -> None:
-    assert 'ClientSession("http://127.0.0.1:8787/okx/")' in (ROOT / "docs" / "exchanges.md").read_text()
+    assert (
+        'ClientSession("http://127.0.0.1:8787/okx/")' in (ROOT / "docs" / "several-exchanges.md").read_text()
+    )
     token = {"Authorization": f"Bearer {TOKEN}"}
     async with several(tmp_path) as (fakes, gateway):
         address = f"http://{gateway.address}/okx"

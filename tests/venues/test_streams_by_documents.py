@@ -1,6 +1,6 @@
 """What logs in on a stream, made by hand, where ccxt has no such exchange or was never seen to log in.
 
-The texts are those of the exchanges' documents; docs/venues.md says how a venue's file says them.
+The texts are those of the exchanges' documents; docs/venue-files.md says how a venue's file says them.
 """
 
 import hashlib

@@ -152,7 +152,7 @@ def look_at_policy(
     if None not in lacking:
         rules = " and ".join(sorted(filter(None, lacking)))
         gap = f"what {rules} could be judged by" if rules else "how orders are read"
-        fix = f"say it {own_file} (docs/venues.md){f', or leave out {rules}' if rules else ''}"
+        fix = f"say it {own_file} (docs/venue-files.md){f', or leave out {rules}' if rules else ''}"
         level = Level.WARN if policy.observe else Level.FAIL
         orders = Finding(area, level, f"{may}; no order {can} pass: {file} does not say {gap}", fix)
     elif (rule := policy.value_rule) and not (prices := list(_price_routes(config))):
@@ -168,7 +168,7 @@ def look_at_policy(
     rule_by_route = {name: policy.lacks(route.order) for name, route in routes}
     closed = [f"{name} ({rule})" for name, rule in rule_by_route.items() if rule is not None]
     text = f"{closes} {', '.join((*closed, _UNNAMED))}"
-    fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venues.md)"
+    fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venue-files.md)"
     return orders, warn(area, text, fix) if closed else ok(area, text)
 
 

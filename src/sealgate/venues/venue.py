@@ -1,6 +1,6 @@
 """One venue: what its TOML file says, read once into frozen values. Text in, `Venue` out.
 
-The grammar is docs/venues.md's. Every error is one line: file, line, cause and the nearest valid name.
+The grammar is docs/venue-files.md's. Every error is one line: file, line, cause and the nearest valid name.
 """
 
 import re
