@@ -37,7 +37,7 @@ async def take_demo(seconds: float, folder: Path, chromium: int) -> None:
         await page.show(*WAYS[0])
         await page.open(line.split()[-1])
         await asyncio.sleep(seconds)
-        await take(page, folder, "observing", KEPT)
+        await take(page, folder, "live-page", KEPT)
         tell(page)
 
 

@@ -198,7 +198,7 @@ def test_the_links_of_the_readme_lead_to_the_project_s_address() -> None:
     assert len(ours) > 15
     assert [link for link in links if "://" not in link] == []
     assert all(re.match(r"/(blob|raw)/main/", link) for link in ours)
-    assert {link for link in ours if link.endswith(".png")} == {"/raw/main/docs/observing-1280-light.png"}
+    assert {link for link in ours if link.endswith(".png")} == {"/raw/main/docs/live-page-1280-light.png"}
     files = [link.split("/", 3)[3].partition("#")[0] for link in ours]
     assert [file for file in files if not (ROOT / file).exists()] == []
 
