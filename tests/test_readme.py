@@ -1,9 +1,7 @@
-"""The fenced blocks of README and get-started.md, and the recipes: they run with only the address changed."""
+"""The fenced blocks of the README, and the recipes: they run with only the address changed."""
 
 import asyncio
 import os
-import stat
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -21,8 +19,7 @@ from sealgate.sandbox.settings import SandboxSettings
 from sealgate.server.gateway import running_gateway
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-GET_STARTED = ROOT / "docs" / "get-started.md"
-BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md", GET_STARTED)]
+BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md")]
 RECIPES = ROOT / "docs" / "recipes.md"
 EXAMPLES = (ROOT / "README.md", ROOT / "docs" / "replies.md")  # pages with requests to the gateway
 ADDRESS = "http://127.0.0.1:8787"
@@ -236,48 +233,6 @@ async def test_the_function_of_the_readme_places_an_order_at_most_once() -> None
             before = await orders_at(sandbox)
             seen.append((await output_of(text), await orders_at(sandbox) - before))
     assert [(out.split()[0], orders) for out, orders in seen] == [("unknown", 1), ("done", 1)]
-
-
-def run_it_block() -> str:
-    """Return the shell lines that start the gateway, without those that need a checkout."""
-    texts: list[str] = [text for language, text in BLOCKS if language == "sh"]
-    [text] = [text for text in texts if "PASTE_THE_KEY" in text]
-    return text.replace(". .venv/bin/activate\n", "")
-
-
-async def test_the_gateway_starts_as_the_page_says(tmp_path: Path) -> None:
-    """Only the pasted values and the ports are changed."""
-    async with running_sandbox(SandboxSettings(limit_kind="none")) as sandbox:
-        text = run_it_block().replace("http://127.0.0.1:8790", sandbox.base_url)
-        text = text.replace("PASTE_THE_KEY", sandbox.api_key).replace("PASTE_THE_SECRET", sandbox.api_secret)
-        process = await asyncio.create_subprocess_exec(
-            *("sh", "-e", "-c", text.replace("sealgate serve", "exec sealgate serve")),
-            stderr=asyncio.subprocess.PIPE,
-            env={
-                "PATH": PATH,
-                "XDG_RUNTIME_DIR": str(tmp_path),
-                "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
-                "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
-            },
-            cwd=tmp_path,
-        )
-        assert process.stderr is not None
-        async with asyncio.timeout(60):
-            lines: list[str] = []
-            while not any('"ready"' in line for line in lines):
-                lines.append((await process.stderr.readline()).decode())
-                assert lines[-1], lines
-            process.terminate()
-            await process.stderr.read()
-            assert await process.wait() == 0
-
-
-def test_a_token_is_made_as_the_page_says(tmp_path: Path) -> None:
-    [line] = [line for line in shell_lines() if "sealgate token new" in line]
-    subprocess.run(["sh", "-e", "-c", line], check=True, cwd=tmp_path, env={"PATH": PATH})
-    token = tmp_path / "grid.token"
-    assert stat.S_IMODE(token.stat().st_mode) == 0o600
-    assert len(token.read_text().strip()) >= 32
 
 
 @pytest.mark.parametrize("line", [line for line in shell_lines() if line.startswith("scripts/")])

@@ -59,7 +59,8 @@ async def run(folder: Path, *program: str) -> str:
 @pytest.mark.parametrize("name", ["binance", "okx"])
 async def test_three_commands_lead_to_a_signed_read(tmp_path: Path, name: str) -> None:
     async with running_fake(name) as fake:
-        environ = {**PORTS, "SEALGATE_BASE_URL": fake.base_url, "XDG_RUNTIME_DIR": str(tmp_path)}
+        environ = {**PORTS, "SEALGATE_BASE_URL": fake.base_url}
+        environ["SEALGATE_ADMIN__UNIX"] = str(tmp_path / "admin.sock")
         printed = await asyncio.to_thread(set_up, tmp_path, fake, environ)
 
         def check() -> str:

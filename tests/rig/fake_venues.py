@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -52,7 +53,9 @@ class Fake:
 
 
 @asynccontextmanager
-async def running_fake(name: str, api_key: str = API_KEY, secret: str = SECRET) -> AsyncIterator[Fake]:
+async def running_fake(
+    name: str, api_key: str = API_KEY, secret: str = SECRET, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Fake]:
     """Run an exchange: "okx", "bybit", "kraken", "kucoin" or one of Binance's hosts, by its venue's name."""
     fake = Fake(name, api_key, secret)
     answers: dict[str, Callable[[Fake, web.BaseRequest, str], Any]] = {
@@ -71,9 +74,13 @@ async def running_fake(name: str, api_key: str = API_KEY, secret: str = SECRET) 
         said = answer(fake, request, body)
         return web.json_response(said, status=401 if said == NO_KEY else 200)
 
-    async with RawTestServer(handle) as server:
-        fake.base_url = f"http://127.0.0.1:{server.port}"
+    server = RawTestServer(handle)
+    await server.start_server(ssl=tls)
+    try:
+        fake.base_url = f"https://localhost:{server.port}" if tls else f"http://127.0.0.1:{server.port}"
         yield fake
+    finally:
+        await server.close()
 
 
 def now_ms() -> int:

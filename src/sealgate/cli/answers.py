@@ -54,7 +54,11 @@ class Answering:
 
         venue = parse_venue(_as_listed(ask("Exchange (? lists them)", fault)))
         about = f"{venue.title}. {venue.note}"
-        click.echo(textwrap.fill(about, _WIDTH, initial_indent="  ", subsequent_indent="  "))
+        indent = "  "
+        lines = textwrap.wrap(
+            about, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+        click.echo("\n".join(lines))
         return venue
 
     def of(self, venue: Venue) -> Answers:

@@ -108,9 +108,7 @@ class SecretAnswers:
             if wrong is None:
                 break
             click.echo(f"  {wrong}")
-        click.echo(
-            f"  read: {'a private key' if b'PRIVATE KEY' in content else f'{len(content)} characters'}"
-        )
+        click.echo(f"  read {'a private key' if b'PRIVATE KEY' in content else f'{len(content)} characters'}")
         if not path:
             self.files[file] = _as_stored(content)
         return reference
