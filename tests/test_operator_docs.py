@@ -41,7 +41,7 @@ def lines(page: str) -> list[str]:
     return [line for text in blocks(page, "sh") for line in text.splitlines()]
 
 
-OFFLINE = [line for line in lines("sign") if "--timestamp" in line]
+OFFLINE = [line for line in lines("sign") if line.startswith("sealgate sign ")]
 SANDBOX = [line for line in lines("discover") if line.startswith("sealgate sandbox")]
 ONLINE = [
     line
@@ -76,13 +76,14 @@ def test_signing_prints_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
     (made,) = [line for line in lines("sign") if line.startswith("printf")]
     subprocess.run(["sh", "-e", "-c", made], check=True)
     environ = {
-        "SEALGATE_BASE_URL": "https://api.example.com",
+        "SEALGATE_VENUE": "bybit",
         "SEALGATE_KEYS__MAIN__API_KEY": "0123456789abcdef",
         "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
         "EXCHANGE_SECRET": "correct-horse-battery-staple",
     }
-    shown = [CliRunner().invoke(main, shlex.split(line)[1:], env=environ).stdout for line in OFFLINE]
-    assert shown == blocks("sign", "text")
+    shown, command = [CliRunner().invoke(main, shlex.split(line)[1:], env=environ).stdout for line in OFFLINE]
+    assert [shown] == blocks("sign", "text")
+    assert command.startswith("curl ")
 
 
 def test_toml_is_valid(tmp_path: Path) -> None:
