@@ -45,7 +45,7 @@ HEAD = f"""\
 
 The {len(STATEMENTS)} testable statements of the specification, in its order. Each has a case in
 `tests/sandbox/statements/`, run by `tests/sandbox/test_conformance.py` against a running sandbox.
-"Assumed" marks what the specification does not show; see [the sandbox's assumptions](../sandbox.md).
+"Assumed" marks what the specification does not show; see [the sandbox's assumptions](sandbox-assumptions.md).
 Where the code cites `spec.md` and a heading, it means that specification; the headings below are its own.
 
 `PYTHONPATH=tests python -m sandbox.conformance` writes this page, from the venue's file `service.toml` and

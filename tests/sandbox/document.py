@@ -1,4 +1,4 @@
-"""The table of options in docs/sandbox.md, made from the settings.
+"""The table of options in docs/internals/sandbox-assumptions.md, made from the settings.
 
 `PYTHONPATH=tests python -m sandbox.document` writes it into the document.
 """
@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 from sealgate.sandbox.settings import Option, SandboxSettings
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "sandbox.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "internals" / "sandbox-assumptions.md"
 START, END = "<!-- options -->\n", "<!-- end of options -->\n"
 
 
