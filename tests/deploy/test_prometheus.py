@@ -18,6 +18,7 @@ from rig.bot import request
 from rig.programs import path_of
 from rig.prometheus import Prometheus, running_prometheus
 from rig.station import Station, running_station
+from rig.two_exchanges import GRID, two_exchanges
 from rig.upstream import Upstream, running_upstream, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.observe.metrics import Metrics
@@ -25,7 +26,7 @@ from sealgate.observe.metrics import Metrics
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "prometheus"
 BOARD = json.loads((ROOT / "deploy" / "grafana" / "sealgate.json").read_text())
-NAMED = re.compile(r"(?<![:\w])sealgate_\w+")
+NAMED = re.compile(r"(?<![:\w])(?:sealgate|process)_\w+")
 PARTS = re.compile(r"_(?:bucket|sum|count)$")
 
 
@@ -36,7 +37,11 @@ def queries() -> list[str]:
 
 
 def documented() -> set[str]:
-    return set(re.findall(r"^\| `(sealgate_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+    return set(
+        re.findall(
+            r"^\| `((?:sealgate|process)_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE
+        )
+    )
 
 
 def named(text: str) -> set[str]:
@@ -89,6 +94,17 @@ def test_each_alert_has_a_case_and_a_runbook() -> None:
     for name in alerts:
         assert f"alertname: {name}}}" in cases  # it stays silent
         assert f"name: {name} fires" in cases
+
+
+def test_each_panel_is_about_the_chosen_exchanges() -> None:
+    """Except those of the process, which serves them all."""
+    for query in queries():
+        chosen = query.count('exchange=~"$exchange"')
+        assert chosen == len(NAMED.findall(query)) or "process_" in query, query
+    lines = [
+        target for panel in BOARD["panels"] if panel["type"] == "timeseries" for target in panel["targets"]
+    ]
+    assert all("{{exchange}}" in one["legendFormat"] or "process_" in one["expr"] for one in lines)
 
 
 def test_the_dashboard_can_be_provisioned() -> None:
@@ -177,6 +193,33 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
             assert await prometheus.until(filled(query)), query
         assert await prometheus.ask('up{job="sealgate"} == 1')
         assert await prometheus.ask('process_resident_memory_bytes{job="sealgate"} > 0')
+
+
+@pytest.mark.needs("prometheus")
+async def test_a_real_prometheus_tells_two_exchanges_apart() -> None:
+    """The table has a row for each; with one chosen, no panel shows the other."""
+    (table,) = [panel for panel in BOARD["panels"] if panel["type"] == "table"]
+    columns = [target["expr"] for target in table["targets"] if "sealgate_streams" not in target["expr"]]
+    async with two_exchanges(limits={"known": ["100/1s"]}) as two:
+        metrics = Metrics(two.gateway.status)
+        two.gateway.reporter.add(metrics)
+        async with (
+            running_admin(two.gateway.status, metrics) as admin,
+            running_prometheus(admin.port) as prometheus,
+        ):
+            limited = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
+            for _ in range(2):  # a rate needs a first value and a later one
+                two.perp.answers.extend([limited, say(OK)])
+                for path in (b"/spot", b"/perp"):
+                    await two.ask(request(b"POST", path + b"/v1/trade/order", GRID, body=b"{}"))
+                await prometheus.until('sealgate_retries_total{exchange="perp"}')
+            for query in columns:
+                found = await prometheus.until(filled(query))
+                assert {one["metric"]["exchange"] for one in found} == {"spot", "perp"}, query
+            for query in queries():
+                of_one = filled(query.replace("$exchange", "perp"))
+                exchanges = {one["metric"].get("exchange", "perp") for one in await prometheus.ask(of_one)}
+                assert exchanges <= {"perp"}, query
 
 
 @pytest.mark.needs("prometheus")
