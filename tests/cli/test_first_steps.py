@@ -89,3 +89,42 @@ async def test_three_commands_lead_to_a_signed_read(tmp_path: Path, name: str) -
             assert "1000.0" in await run(tmp_path, sys.executable, "-c", text)
     assert [why for why in fake.refused if why != "another key"] == []
     assert SECRET not in printed + checked + gateway.output
+
+
+@pytest.mark.needs("curl")
+async def test_an_exchange_is_added_while_the_gateway_runs(tmp_path: Path) -> None:
+    environ = {**PORTS, "SEALGATE_ADMIN__UNIX": str(tmp_path / "admin.sock")}
+
+    async def sealgate(*arguments: str, secret: str = "") -> str:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "sealgate", *arguments),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], **environ},
+        )
+        async with asyncio.timeout(60):
+            out, err = await process.communicate(secret.encode())
+        assert process.returncode == 0, err.decode()
+        return out.decode()
+
+    def key(fake: Fake) -> tuple[str, ...]:
+        options = ("--venue", fake.name, "--base-url", fake.base_url, "--api-key", API_KEY)
+        return ("config", "init", *options, "--secret-file", "-", "--bot", "grid")
+
+    (tmp_path / "mine.passphrase").write_text(PASSPHRASE)
+    (tmp_path / "mine.passphrase").chmod(0o600)
+    async with running_fake("binance") as binance, running_fake("okx") as okx:
+        await sealgate(*key(binance), secret=SECRET)
+        with in_a_terminal("serve", folder=tmp_path, environ=environ) as gateway:
+            await asyncio.to_thread(gateway.until, "ready     ")
+            [address] = re.findall(r"bots +(http://\S+)", gateway.output)
+            printed = await sealgate(*key(okx), "--passphrase-file", "mine.passphrase", secret=SECRET)
+            assert "so is [keys.okx]" in printed
+            assert "restart" not in await sealgate("reload")
+            token = (tmp_path / "grid.token").read_text().strip()
+            for path in ("binance/api/v3/account", "okx/api/v5/account/config"):
+                header = f"Authorization: Bearer {token}"
+                await run(tmp_path, "curl", "-fsS", f"{address}/{path}", "-H", header)
+    assert (binance.refused, okx.refused) == ([], [])

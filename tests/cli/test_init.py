@@ -238,7 +238,8 @@ def test_a_key_that_is_there_is_used_at_two_exchanges(folder: Path) -> None:
     config = load_config(file, environ={})
     assert config.exchanges_of("main") == ("bybit", "bybit-demo")
     assert config.keys_of("grid") == ("main",)
-    assert "no key other" in init(*KRAKEN[:2], "--key", "other").stderr
+    assert "--key: is not a key of sealgate.toml; write main" in init(*KRAKEN[:2], "--key", "other").stderr
+    assert "--key: is not a key" in init(*KRAKEN[:2], "--key", "").stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`sealgate config init` as a person meets it, on a terminal."""
 
+import json
 import os
 import stat
 import tomllib
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -151,6 +153,19 @@ def test_a_private_key_is_pasted_or_named(folder: Path) -> None:
     assert is_good_offline(folder)
 
 
+def test_the_file_that_an_exchange_hands_out_is_pasted_whole(folder: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    handed_out = json.dumps({"name": "organizations/x/apiKeys/y", "privateKey": text}, indent=3)
+    with in_a_terminal("config", "init", "--venue", "coinbase", folder=folder) as terminal:
+        terminal.answer("API key: ", "organizations/x/apiKeys/y")
+        terminal.answer("not shown): ", handed_out)
+        terminal.answer("bot [grid]: ")
+        assert terminal.end() == 0
+    assert json.loads(files_in(folder)["main.secret"])["privateKey"] == text
+    assert is_good_offline(folder)
+
+
 def test_of_an_encrypted_private_key_the_passphrase_is_asked_for(folder: Path) -> None:
     with in_a_terminal("config", "init", "--venue", "binance", folder=folder) as terminal:
         terminal.answer("Environment (")
@@ -206,9 +221,28 @@ def test_an_exchange_is_added_to_the_file_that_is_there(folder: Path) -> None:
         "- bots now write the exchange's name before its paths: http://127.0.0.1:8787/bybit/",
     ):
         assert change in " ".join(terminal.output.split())
+    assert "\nsealgate reload " in terminal.output
     assert "\ncurl http://127.0.0.1:8787/kraken/0/private/Balance" in terminal.output
     assert max(len(line) for line in terminal.output.splitlines() if str(folder) not in line) <= 80
     assert files_in(folder).keys() == {"sealgate.toml", "main.secret", "kraken.secret", "grid.token"}
+    assert is_good_offline(folder)
+
+
+def test_a_key_that_may_be_valid_at_another_host_of_its_exchange_is_offered(folder: Path) -> None:
+    with in_a_terminal("config", "init", "--venue", "binance", folder=folder) as terminal:
+        terminal.answer("Environment (")
+        terminal.answer("API key: ", "ak-public-1")
+        terminal.answer("not shown): ", SECRET)
+        terminal.answer("bot [grid]: ")
+        assert terminal.end() == 0
+    with in_a_terminal("config", "init", "--venue", "binanceusdm", folder=folder) as terminal:
+        terminal.answer("Environment (")
+        terminal.answer("Key (main, which you have", "mine")
+        terminal.until("is not a key")
+        terminal.answer("Key (main, which you have", "main")
+        assert terminal.end() == 0
+    tree = tomllib.loads(files_in(folder)["sealgate.toml"])
+    assert tree["keys"]["main"]["exchanges"] == ["binance", "binanceusdm"]
     assert is_good_offline(folder)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from sealgate.cli.answers import Answering
 from sealgate.config import Config, ConfigError
@@ -46,15 +47,25 @@ def one_more(answering: Answering, venue: Venue, before: str) -> Written:
         leave_with_error(f"{text}\n{error}")
     answers = answering.of(venue)
     name = _free_name(answering, venue, answers, old)
-    alias, has_key = answering.given.get("key", ""), "key" in answering.given
-    if has_key and alias not in old.keys:
-        leave_with_error(f"--key: {answering.file} has no key {alias}; write {' or '.join(old.keys)}")
+    alias = answering.key_of(old, _of_same_site(old, answers.base_url or venue.base_url))
+    has_key = bool(alias)
     if not has_key:
         alias = _free(name, old.keys)
         answers = answering.key(venue, answers, alias, {one: key.api_key for one, key in old.keys.items()})
-    bot = answering.bot_of(old)
+    may_already = has_key and any(alias in old.keys_of(one) for one in old.bots)
+    bot = "" if may_already and "bot" not in answering.given else answering.bot_of(old)
     answering.complete()
     return _added(answering, before, old, answers, Exchange(name, "", alias, has_key, (bot,) if bot else ()))
+
+
+def _of_same_site(old: Config, base_url: str) -> list[str]:
+    """Return the keys that are valid at hosts of the same site: one company's key may hold at several."""
+    site = _site(urlsplit(base_url).hostname or "")
+    return [alias for one in old.served.values() if _site(one.base_url.host) == site for alias in one.keys]
+
+
+def _site(host: str) -> list[str]:
+    return host.rsplit(".", 2)[-2:]
 
 
 def _added(answering: Answering, before: str, old: Config, answers: Answers, new: Exchange) -> Written:
@@ -79,7 +90,7 @@ def _added(answering: Answering, before: str, old: Config, answers: Answers, new
         changes.append(f"[bots.{bot}] is new" + ("" if old.bots else ": from now on, each bot needs a token"))
     if not old.exchanges:
         address = f"http://{config.listen.tcp}/{only}"
-        changes.append(f"bots now write the exchange's name before its paths: {address}/…, and {address}")
+        changes.append(f"bots now write the exchange's name before its paths: {address}/…")
     may = bot or next((one for one in config.bots if new.key in config.keys_of(one)), "")
     return Written(added.text, tuple(changes), new.name, may)
 

@@ -5,7 +5,7 @@ Each is checked at once, in the words of the configuration or of what reads the 
 
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,21 @@ class Answering:
             stored = self.secrets.reference("--passphrase-file", question, f"{alias}.passphrase")
             answers = replace(answers, passphrase=stored)
         return answers
+
+    def key_of(self, old: Config, likely: Sequence[str]) -> str:
+        """Answer which key of a file is to be used for the exchange that is added, "" for a new one.
+
+        `likely` are the keys that may be valid there, too; without any, nobody is asked.
+        """
+
+        def fault(answer: str) -> str | None:
+            is_known = answer in old.keys or (not answer and "key" not in self.given)
+            return None if is_known else f"is not a key of {self.file}; write {' or '.join(old.keys)}"
+
+        if not likely and "key" not in self.given:
+            return ""
+        names = " or ".join(dict.fromkeys(likely))
+        return self._answer("--key", f"Key ({names}, which you have, or Enter for a new one)", fault, "")
 
     def new_bot(self) -> str:
         """Answer what the first bot is called."""

@@ -24,6 +24,13 @@ _OR_STDIN = "FILE|-"
 _WIDTH = 78
 
 
+def _venues(_context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the name of a venue."""
+    from sealgate.config.venues import venue_names
+
+    return [name for name in venue_names() if name.startswith(incomplete)]
+
+
 @click.command("init")
 @click.option(
     "--config",
@@ -38,6 +45,7 @@ _WIDTH = 78
     "--venue",
     "venues",
     metavar="NAME",
+    shell_complete=_venues,
     multiple=True,
     help="The exchange: a name that `sealgate venues` lists, or the path of a file. For several, repeat it.",
 )
@@ -114,9 +122,11 @@ def command(
         leave("stopped; nothing was written")
 
 
-def _welcome(file: Path, before: "str | None") -> str:
-    if before is None:
+def _welcome(file: Path, before: str | None) -> str:
+    if before is None and not file.exists():
         return f"This writes {file.absolute()}.\nCtrl-C at any question leaves nothing behind.\n"
+    if before is None:
+        return f"This replaces {file}.\nCtrl-C at any question leaves it as it is.\n"
     return f"This adds an exchange to {file}.\nCtrl-C at any question leaves it as it is.\n"
 
 
@@ -128,7 +138,7 @@ def _check_place(file: Path, *, is_forced: bool) -> None:
     folder.stat()  # an OSError names it
     if file.is_symlink():
         leave_with_error(f"{file} is a symbolic link and was not changed; pass the file itself with --config")
-    if (fault := way_fault(file)) is not None:
+    if (fault := way_fault(file, may_be_sticky=False)) is not None:
         leave_with_error(f"{file}: {fault[0]}; {fault[1]}")
     if not os.access(folder, os.W_OK | os.X_OK):
         leave_with_error(f"{folder} is not writable; choose another --config FILE")
@@ -172,5 +182,5 @@ def _set_up(answering: "Answering", venues: Sequence[str], before: str | None) -
     if new:
         click.echo(f"Wrote {listed(new)}. Only you can read {'it' if len(new) == 1 else 'them'}.")
     click.echo()
-    for line in next_steps(config, file, written.exchange, written.bot):
+    for line in next_steps(config, file, written.exchange, written.bot, is_new=before is None):
         click.echo(line)

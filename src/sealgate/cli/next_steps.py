@@ -9,10 +9,11 @@ from sealgate.config import Config, ExchangeConfig
 from sealgate.config.first_read import curl_lines, first_read
 
 
-def next_steps(config: Config, file: Path, exchange: str, bot: str) -> Iterator[str]:
+def next_steps(config: Config, file: Path, exchange: str, bot: str, *, is_new: bool) -> Iterator[str]:
     """Yield what to do now, for an exchange and a bot that may use it, "" if there is none.
 
-    What is to be pasted begins each line, so that it can be copied as it is.
+    `is_new`: no gateway can have the file yet. What is to be pasted begins each line, so that it can be
+    copied as it is.
     """
     option = "" if file == Path("sealgate.toml") else f" --config {shlex.quote(str(file))}"
     served, token = config.served[exchange], config.bots[bot].token if bot else None
@@ -22,6 +23,8 @@ def next_steps(config: Config, file: Path, exchange: str, bot: str) -> Iterator[
     yield "Next:"
     yield ""
     yield f"sealgate check{option}    # tests key, clock and network; sends only reads"
+    if not is_new:
+        yield f"sealgate reload{option}   # if the gateway runs; else:"
     yield f"sealgate serve{option}    # runs the gateway until Ctrl-C"
     yield ""
     yield "While it runs, in another terminal, a signed read through it:"

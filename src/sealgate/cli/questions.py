@@ -32,16 +32,24 @@ def ask(question: str, fault: Fault, default: str = "") -> str:
 
 
 def ask_unseen(question: str) -> bytes:
-    """Return an answer that is not shown; a private key in PEM with all of its lines. Raises EOFError."""
+    """Return an answer that is not shown; a private key in PEM or JSON with all lines. Raises EOFError."""
     with _without_echo():  # before the question: who answers at once is not seen either
         click.echo(f"{question}: ", nl=False)
         try:
             answer = _line().strip()
-            while answer.startswith(_BEGIN) and _END not in answer and len(answer) < _MOST_BYTES:
+            while _goes_on(answer):
                 answer += b"\n" + _line().strip()
         finally:
             click.echo()
     return answer
+
+
+def _goes_on(answer: bytes) -> bool:
+    """Whether lines are still to come of what was pasted."""
+    is_open = (answer.startswith(_BEGIN) and _END not in answer) or (
+        answer.startswith(b"{") and not answer.endswith(b"}")
+    )
+    return is_open and len(answer) < _MOST_BYTES
 
 
 def _line() -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sealgate.config.listing import toml_text
 
 _HEAD = """\
-# Sealgate's configuration for {title}.
+# Sealgate's configuration.
 # After each change: sealgate check --offline, then sealgate reload if the gateway runs.
 # Every setting, explained: sealgate config init --all{venue} --config all.toml
 """
@@ -38,7 +38,7 @@ def first_file(answers: Answers, alias: str, bot: str, token: str) -> str:
     """Return a file about one exchange, with one bot. `token` is a reference."""
     venue = f" --venue {answers.venue}" if answers.venue else ""
     lines = (*_settings(answers, ("venue", "environment", "base_url")), "", *key_table(answers, alias))
-    head = _HEAD.format(title=answers.title, venue=venue)
+    head = _HEAD.format(venue=venue)
     return f"{head}\n{_joined(lines)}\n{_joined(bot_table(bot, token))}{_JOURNAL}"
 
 

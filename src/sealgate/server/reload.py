@@ -59,7 +59,7 @@ def with_fixed(config: Config, running: Config) -> Config:
     tables = {name: _kept(name, getattr(config, name), getattr(running, name)) for name in _FIXED_TABLES}
     exchanges = {
         name: exchange.model_copy(update={"limits": _kept("limits", exchange.limits, old.limits)})
-        if (old := running.exchanges.get(name)) is not None
+        if (old := running.served.get(name)) is not None
         else exchange
         for name, exchange in config.exchanges.items()
     }
@@ -68,11 +68,13 @@ def with_fixed(config: Config, running: Config) -> Config:
 
 def waiting_for_restart(config: Config, running: Config) -> tuple[str, ...]:
     """Return the names of settings that have changed, and take effect only after a restart."""
-    pairs = [(name, name, getattr(config, name), getattr(running, name)) for name in _FIXED_TABLES]
+    # With [exchanges], the common limits are only where each one's begin.
+    tables = [name for name in _FIXED_TABLES if name != "limits" or not config.exchanges]
+    pairs = [(name, name, getattr(config, name), getattr(running, name)) for name in tables]
     pairs += [
-        ("limits", f"exchanges.{name}.limits", exchange.limits, running.exchanges[name].limits)
+        ("limits", f"exchanges.{name}.limits", exchange.limits, running.served[name].limits)
         for name, exchange in config.exchanges.items()
-        if name in running.exchanges
+        if name in running.served
     ]
     return tuple(
         f"{where}.{name}"
