@@ -21,6 +21,15 @@ class Authority:
         self._authority.issue_cert(name, not_before=begin, not_after=end).configure_cert(context)
         return context
 
+    def write_server(self, folder: Path, name: str = "127.0.0.1") -> dict[str, str]:
+        """Write a server's certificate and key; return them as settings of `[listen]`."""
+        issued = self._authority.issue_cert(name)
+        cert, key = folder / "server.pem", folder / "server.key"
+        issued.cert_chain_pems[0].write_to_path(cert)
+        issued.private_key_pem.write_to_path(key)
+        key.chmod(0o600)
+        return {"tls_cert": str(cert), "tls_key": str(key)}
+
     @property
     def pem(self) -> str:
         """The authority's own certificate."""

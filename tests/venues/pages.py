@@ -10,6 +10,7 @@ from cli.command_pages import MANUAL, commands_block, manual
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
 from sealgate.venues.venue import Venue
+from venues.client_record import ccxt_block, libraries_block
 from venues.exchange_tables import names_block, pools_block, signatures_block, streams_block, venues_block
 from venues.page_rows import DEFAULT, code, parent_of, table_row
 from venues.through import FILES, venue_of
@@ -200,6 +201,8 @@ BLOCKS = {
     ("docs/errors.md", "kinds"): kinds_block,
     ("docs/errors.md", "errors"): errors_block,
     ("docs/commands.md", "commands"): commands_block,
+    ("docs/client-errors.md", "libraries"): libraries_block,
+    ("docs/client-errors.md", "ccxt"): ccxt_block,
     ("README.md", "exchanges"): exchanges_block,
 }
 

@@ -132,7 +132,7 @@ def problem(
         if isinstance(own, list) or (own and not document.keys().isdisjoint(own)):
             document, content_type = own, _JSON
         elif own:
-            document.update(own)
+            document = {**own, **document}  # first, as libraries cut the texts of their exceptions
         content_type = shape.content_type or content_type
     fields = [
         (b"Content-Type", content_type.encode("ascii")),

@@ -35,6 +35,13 @@ _REASONS = {
         *("key_disabled", "upstream_broken", "upstream_timeout", "upstream_unreachable"),
     ),
 }
+# What clients know that go by the status. Without [errors] each reason has its own.
+_STATUSES = {
+    ErrorClass.PERMISSION: 403,
+    ErrorClass.LIMITED: 429,
+    ErrorClass.UNKNOWN: 504,
+    ErrorClass.UNAVAILABLE: 503,
+}
 _CLASSES = {slug: one for one, slugs in _REASONS.items() for slug in slugs}
 
 ERRORS_KEYS = ("members", "codes", "status", "type")
@@ -55,7 +62,8 @@ class ErrorShape:
     """How one exchange states errors.
 
     `templates` have what a reply of each class holds, as JSON, with `{reason}` and `{detail}` to fill in. A
-    class without one has no such error. `statuses` are those of the reply, unless the reason's own stays.
+    class without one has no such error. `statuses` are those of the reply; a class without one keeps its
+    reason's.
     `content_type` is "" for the usual one.
     """
 
@@ -92,7 +100,7 @@ def read_errors(table: Table) -> ErrorShape | None:
 
 
 def _statuses(table: Table) -> Mapping[ErrorClass, int]:
-    """Read `status`: one for all classes, or one for each."""
+    """Read `status`: one for all classes, or those that differ from the usual ones."""
     value = table.data.get("status", {})
     listed = value if isinstance(value, dict) else dict.fromkeys(ErrorClass, value)
     for name, status in listed.items():
@@ -100,7 +108,7 @@ def _statuses(table: Table) -> Mapping[ErrorClass, int]:
             raise table.error("status", f"unknown class {name}; {did_you_mean(name, list(ErrorClass))}")
         if type(status) is not int or (status != _SUCCESS and status not in _ERRORS):
             raise table.error("status", "status must be 200 or one of 400 to 599")
-    return {ErrorClass(name): status for name, status in listed.items()}
+    return {**_STATUSES, **{ErrorClass(name): status for name, status in listed.items()}}
 
 
 def _filled(template: Any, values: Mapping[str, str | int]) -> Any:
