@@ -41,7 +41,7 @@ Goodput, 429s, stall, shares (Jain's index) and the wait of cancels are taken af
 and at least ten seconds. "Sent in a pause" counts the requests of the whole run that were sent before a
 `Retry-After` had passed.
 
-`scripts/bench limits --first 101 --seeds 2 --write docs` writes this page.
+`scripts/bench limits --first {first} --seeds {seeds} --write docs/internals` writes this page.
 
 ![429s and stalls by limiter](limits.svg)
 """
@@ -145,7 +145,7 @@ def write(folder: Path, report: list[tuple[str, list[Row]]], seeds: Sequence[int
         ZOO.format(cells=ZOO_CELLS, tables=zoo.report(zoo.run(1, ZOO_CELLS, tuple(zoo.CLIENTS)))),
         OUTRO,
     ]
-    (folder / "limits.md").write_text("\n".join(parts))
+    (folder / "limits-measured.md").write_text("\n".join(parts))
     (folder / "limits.svg").write_text(plot(kinds))
 
 
@@ -154,7 +154,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few cells, one seed")
     parser.add_argument("--seeds", type=int, default=2, help="runs per cell")
     parser.add_argument("--first", type=int, default=11, help="the first seed")
-    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write limits.md and limits.svg there")
+    parser.add_argument(
+        "--write", type=Path, metavar="FOLDER", help="write limits-measured.md and limits.svg there"
+    )
     parser.add_argument("--only", action="append", metavar="TEXT", help="cells whose name has TEXT in it")
     parser.add_argument("--client", action="append", choices=tuple(zoo.CLIENTS), help="these clients only")
     parser.add_argument("--zoo", action="store_true", help="random limiters instead of the matrix")
