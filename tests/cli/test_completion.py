@@ -33,6 +33,7 @@ def completed(line: str) -> list[str]:
         ("sealgate config s", ["show", "schema"]),
         ("sealgate check --off", ["--offline"]),
         ("sealgate completion z", ["zsh"]),
+        ("sealgate config init --venue krak", ["kraken", "krakenfutures"]),
     ],
 )
 def test_what_a_shell_is_offered(line: str, offered: list[str]) -> None:

@@ -246,6 +246,20 @@ def test_a_key_that_may_be_valid_at_another_host_of_its_exchange_is_offered(fold
     assert is_good_offline(folder)
 
 
+def test_a_file_that_somebody_changes_meanwhile_is_left_as_it_is(folder: Path) -> None:
+    file = folder / "sealgate.toml"
+    file.write_text('venue = "bybit"\n[keys.main]\napi_key = "x"\nsecret = "env:SECRET"\n')
+    with in_a_terminal("config", "init", "--venue", "kraken", folder=folder) as terminal:
+        terminal.answer("API key: ", "ak-public-2")
+        terminal.answer("not shown): ", "c2VjcmV0")
+        terminal.until("Enter for none")
+        file.write_text(text := file.read_text() + "# mine\n")
+        terminal.answer("): ")
+        assert terminal.end() == 2
+    assert files_in(folder) == {"sealgate.toml": text}
+    assert "was changed by someone else meanwhile" in terminal.output
+
+
 def test_with_several_exchanges_each_is_asked_for(folder: Path) -> None:
     with in_a_terminal("config", "init", "--venue", "binance", "--venue", "bybit", folder=folder) as terminal:
         for question in ("bot [grid]: ", "(grid, a new name"):

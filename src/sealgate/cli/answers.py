@@ -66,7 +66,8 @@ class Answering:
         environment = self._environment(venue)
         base_url = ""
         if not venue.base_url or "base_url" in self.given:
-            base_url = self._answer("--base-url", "Its address (https://…)", _fault_of(values_of("base_url")))
+            kind = Config.model_fields["base_url"].rebuild_annotation()
+            base_url = self._answer("--base-url", "Its address (https://…)", _fault_of(kind))
         title = f"{venue.title} ({environment})" if environment else venue.title
         return Answers(title, self._name_of(venue), environment, base_url)
 
@@ -191,12 +192,6 @@ class Answering:
         text = venue_text(venue)
         is_found = not is_file(text) or self.file.absolute().parent == Path.cwd()
         return text if is_found else str(Path(text).absolute())
-
-
-def values_of(setting: str) -> Any:
-    """Return the type of a setting that is in no table."""
-    field = Config.model_fields[setting]
-    return field.rebuild_annotation()
 
 
 def _as_listed(name: str) -> str:

@@ -1,5 +1,6 @@
 """The commented file with every setting, for `config init --all`, and what has to be set in it."""
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import click
 
 from sealgate.cli.frame import found_venue
+from sealgate.config.sources import DEFAULT_FILE, FILE_VARIABLE
 from sealgate.config.starter import starter_of_several, starter_text
 from sealgate.config.venues import default_venue
 from sealgate.machine.new_files import write_files
@@ -14,7 +16,6 @@ from sealgate.machine.terminal import leave_with_error, listed
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.venue import Venue
 
-_DEFAULT_FILE = "sealgate.toml"
 _LONGEST_NAME = 32
 
 
@@ -75,7 +76,8 @@ def _steps(file: Path, venues: Mapping[str, Venue]) -> Iterator[str]:
     if len(keys) > 1:
         token = shlex.quote(str(file.with_name("grid.token")))
         yield f"make the bot's token: (umask 077; sealgate token new > {token})"
-    option = "" if file == Path(_DEFAULT_FILE) else f" --config {shlex.quote(str(file))}"
+    is_found = file == Path(DEFAULT_FILE) and not os.environ.get(FILE_VARIABLE)
+    option = "" if is_found else f" --config {shlex.quote(str(file))}"
     yield f"see what is missing: sealgate check{option}"
 
 

@@ -16,6 +16,7 @@ from sealgate.cli.questions import can_ask
 from sealgate.machine.terminal import leave, leave_with_error, listed
 
 if TYPE_CHECKING:
+    from sealgate.cli.adding import Written
     from sealgate.cli.answers import Answering
 
 DEFAULT_FILE = "sealgate.toml"
@@ -116,10 +117,12 @@ def command(
         before = None if force else _existing(file)
         if asks:
             click.echo(_welcome(file, before))
-        _set_up(answering, venues, before)
-    except (KeyboardInterrupt, EOFError, click.Abort):
+        written = _answered(answering, venues, before)
+        _write(answering, written, before)
+    except (KeyboardInterrupt, EOFError):
         click.echo()
         leave("stopped; nothing was written")
+    _tell(answering, written, is_new=before is None)
 
 
 def _welcome(file: Path, before: str | None) -> str:
@@ -153,34 +156,48 @@ def _existing(file: Path) -> str | None:
     return read_text(file) if file.exists() else None
 
 
-def _set_up(answering: "Answering", venues: Sequence[str], before: str | None) -> None:
-    """Answer for each exchange, write the files and say what is next."""
+def _answered(answering: "Answering", venues: Sequence[str], before: str | None) -> "Written":
+    """Answer for each exchange, and return the configuration that has them all."""
     from sealgate.cli.adding import first, one_more
-    from sealgate.cli.next_steps import next_steps
-    from sealgate.config.load import load_text
-    from sealgate.machine.new_files import write_files
 
-    file, text, changes = answering.file, before, list[str]()
+    text, changes = before, list[str]()
     for name in venues or ("",):
         venue = found_venue(name) if name else answering.venue()
         written = first(answering, venue) if text is None else one_more(answering, venue, text)
         text, changes = written.text, [*changes, *written.changes]
-    config = load_text(written.text, file, os.environ)
-    # The configuration is the last: it names the others.
+    return written._replace(changes=tuple(changes))
+
+
+def _write(answering: "Answering", written: "Written", before: str | None) -> None:
+    """Write the secrets, then the configuration that names them; leave if a file has come, or has changed."""
+    from sealgate.config.load import load_text
+    from sealgate.machine.new_files import write_files
+
+    file = answering.file
+    load_text(written.text, file, os.environ)  # an error says what is wrong
+    if before is not None and _existing(file) != before:
+        leave_with_error(f"{file} was changed by someone else meanwhile; nothing was written, run this again")
     files = {**answering.secrets.files, file: written.text.encode()}
-    replaced = [*files] if answering.is_forced else [] if before is None else [file]
     try:
-        write_files(files, replaced)
+        write_files(files, [*files] if answering.is_forced else [] if before is None else [file])
     except FileExistsError as error:
         leave_with_error(f"{error.filename2 or error.filename} exists already; nothing was changed")
+
+
+def _tell(answering: "Answering", written: "Written", *, is_new: bool) -> None:
+    """Say what was changed, which files are new, and what is next."""
+    from sealgate.cli.next_steps import next_steps
+    from sealgate.config.load import load_text
+
+    file = answering.file
     click.echo()
-    if before is not None:
+    if not is_new:
         click.echo(f"Changed {file}:")
-    for change in changes:
-        click.echo(textwrap.fill(f"- {change}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
-    new = [str(one) for one in (file, *answering.secrets.files) if before is None or one != file]
-    if new:
+        for change in written.changes:
+            click.echo(textwrap.fill(f"- {change}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+    if new := [str(one) for one in (*((file,) if is_new else ()), *answering.secrets.files)]:
         click.echo(f"Wrote {listed(new)}. Only you can read {'it' if len(new) == 1 else 'them'}.")
     click.echo()
-    for line in next_steps(config, file, written.exchange, written.bot, is_new=before is None):
+    config = load_text(written.text, file, os.environ)
+    for line in next_steps(config, file, written.exchange, written.bot, is_new=is_new):
         click.echo(line)

@@ -1,12 +1,14 @@
 """What `config init` prints at its end: the next two commands, and lines to paste into a bot."""
 
 import json
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from sealgate.config import Config, ExchangeConfig
 from sealgate.config.first_read import curl_lines, first_read
+from sealgate.config.sources import DEFAULT_FILE, FILE_VARIABLE
 
 
 def next_steps(config: Config, file: Path, exchange: str, bot: str, *, is_new: bool) -> Iterator[str]:
@@ -15,10 +17,12 @@ def next_steps(config: Config, file: Path, exchange: str, bot: str, *, is_new: b
     `is_new`: no gateway can have the file yet. What is to be pasted begins each line, so that it can be
     copied as it is.
     """
-    option = "" if file == Path("sealgate.toml") else f" --config {shlex.quote(str(file))}"
+    is_found = file == Path(DEFAULT_FILE) and not os.environ.get(FILE_VARIABLE)
+    option = "" if is_found else f" --config {shlex.quote(str(file))}"
     served, token = config.served[exchange], config.bots[bot].token if bot else None
     name = f"/{exchange}" if served.at else ""
-    address = f"http://{config.listen.tcp or '127.0.0.1:8787'}{name}"
+    scheme = "https" if config.listen.tls_cert else "http"
+    address = f"{scheme}://{config.listen.tcp or '127.0.0.1:8787'}{name}"
     url = first_read(served, address)
     yield "Next:"
     yield ""

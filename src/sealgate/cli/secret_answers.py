@@ -90,7 +90,7 @@ class SecretAnswers:
         path = self._file.parent / reference.removeprefix("file:")
         if not reference or path in self.files:
             return self.files.get(path, b"").removesuffix(b"\n")
-        return _read(str(path))
+        return _read(reference.removeprefix("file:"))
 
     def forget(self, reference: str) -> None:
         """Do not write what a reference leads to: it was wrong."""
