@@ -1,4 +1,4 @@
-"""A bot that knows no secret: it asks the gateway in its pod for the symbols, every ten seconds.
+"""A bot that knows no secret: it asks the gateway in its pod for the balance, every ten seconds.
 
 A refusal and a gateway that restarts are no reason to end: it asks again.
 """
@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 
 GATEWAY = os.environ.get("GATEWAY", "http://127.0.0.1:8787")
-CALL = os.environ.get("CALL", "/v1/trade/symbols/list")
+CALL = os.environ.get("CALL", "/v5/account/wallet-balance?accountType=UNIFIED")
 EVERY_S = float(os.environ.get("EVERY_S", "10"))
 
 while True:
