@@ -56,7 +56,7 @@ async def serve_stream(fake: "Fake", request: web.BaseRequest) -> web.WebSocketR
     return socket
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
@@ -66,7 +66,7 @@ def _bybit(stream: _Stream, message: Any) -> Iterator[Any]:
         api_key, expires, signature = message["args"]
         right = stream.hmac(f"GET/realtime{expires}").hex()
         stream.is_logged_in = stream.check(
-            is_right=(api_key, signature) == (stream.fake.api_key, right) and int(expires) > _now_ms(),
+            is_right=(api_key, signature) == (stream.fake.api_key, right) and int(expires) > now_ms(),
             why=f"login {message}",
         )
         if stream.path == "/v5/trade":
@@ -77,7 +77,7 @@ def _bybit(stream: _Stream, message: Any) -> Iterator[Any]:
     elif op == "subscribe":
         stream.check(is_right=stream.is_logged_in, why="a subscription before the login")
         yield {"success": True, "ret_msg": "", "op": op, "conn_id": "1", "req_id": message.get("req_id", "")}
-        yield {"topic": "order", "id": "1", "creationTime": _now_ms(), "data": [_BYBIT_ORDER]}
+        yield {"topic": "order", "id": "1", "creationTime": now_ms(), "data": [_BYBIT_ORDER]}
     elif op == "order.create":
         stream.check(is_right=stream.is_logged_in, why="an order before the login")
         stream.fake.orders += message["args"]
@@ -113,7 +113,7 @@ def _okx(stream: _Stream, message: Any) -> Iterator[Any]:
         right = base64.b64encode(stream.hmac(f"{given['timestamp']}GET/users/self/verify")).decode()
         stream.is_logged_in = stream.check(
             is_right=(given["apiKey"], given["sign"]) == (stream.fake.api_key, right)
-            and abs(int(given["timestamp"]) * 1000 - _now_ms()) < _WINDOW_MS,
+            and abs(int(given["timestamp"]) * 1000 - now_ms()) < _WINDOW_MS,
             why=f"login {message}",
         )
         yield {
@@ -164,7 +164,7 @@ def _binance(stream: _Stream, message: Any) -> Iterator[Any]:
     right = hmac.new(stream.fake.secret.encode(), text.encode(), hashlib.sha256).hexdigest()
     stream.check(
         is_right=(params["apiKey"], given) == (stream.fake.api_key, right)
-        and abs(params["timestamp"] - _now_ms()) < _WINDOW_MS,
+        and abs(params["timestamp"] - now_ms()) < _WINDOW_MS,
         why=f"request {message}",
     )
     if method == "userDataStream.subscribe.signature":
@@ -173,7 +173,7 @@ def _binance(stream: _Stream, message: Any) -> Iterator[Any]:
     elif method == "order.place":
         stream.fake.orders.append(params)
         placed = {"symbol": "BTCUSDT", "orderId": 812, "orderListId": -1, "clientOrderId": "x"}
-        yield {"id": message["id"], "status": 200, "result": {**placed, "transactTime": _now_ms()}}
+        yield {"id": message["id"], "status": 200, "result": {**placed, "transactTime": now_ms()}}
 
 
 _BINANCE_ORDER = {

@@ -8,7 +8,6 @@ import hashlib
 import hmac
 import json
 import ssl
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,8 @@ from urllib.parse import parse_qs
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from rig.fake_streams import STREAM_TOKEN, serve_stream
+from rig import fake_others
+from rig.fake_streams import STREAM_TOKEN, now_ms, serve_stream
 from rig.fake_symbols import (
     BINANCE_ACCOUNT,
     BINANCE_SYMBOLS,
@@ -32,6 +32,7 @@ from rig.fake_symbols import (
 
 API_KEY, SECRET, PASSPHRASE = "real-api-key", "real secret of the exchange", "real passphrase"
 _WINDOW_MS = 5_000
+_KUCOIN_MONEY = {"id": "1", "currency": "USDT", "balance": "1000.0", "available": "1000.0", "holds": "0"}
 NO_KEY = {"code": -2014, "msg": "API-key format invalid."}  # Binance, of a read without a key
 
 
@@ -56,13 +57,16 @@ class Fake:
 async def running_fake(
     name: str, api_key: str = API_KEY, secret: str = SECRET, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Fake]:
-    """Run an exchange: "okx", "bybit", "kraken", "kucoin" or one of Binance's hosts, by its venue's name."""
+    """Run an exchange, by its venue's name: one of those below, or one of Binance's hosts."""
     fake = Fake(name, api_key, secret)
     answers: dict[str, Callable[[Fake, web.BaseRequest, str], Any]] = {
         "okx": _okx,
         "bybit": _bybit,
         "kraken": _kraken,
         "kucoin": _kucoin,
+        "coinbase": fake_others.coinbase,
+        "gate": fake_others.gate,
+        "bitget": fake_others.bitget,
     }
     answer = answers.get(name, _binance)
 
@@ -81,10 +85,6 @@ async def running_fake(
         yield fake
     finally:
         await server.close()
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _okx(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
@@ -182,13 +182,15 @@ def _kucoin(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
         "/api/v2/symbols": [KUCOIN_SYMBOL],
         "/api/v1/bullet-private": {"token": STREAM_TOKEN, "instanceServers": [server]},
         "/api/v1/orders": {"orderId": "812"},
+        "/api/v1/hf/orders": {"orderId": "812"},
+        "/api/v1/accounts": [_KUCOIN_MONEY | {"type": request.query.get("type", "main")}],
     }
     if "KC-API-KEY" in head:
         message = f"{head['KC-API-TIMESTAMP']}{request.method}{request.raw_path}{body}"
         right = base64.b64encode(hmac.digest(fake.secret.encode(), message.encode(), "sha256")).decode()
         if (head["KC-API-KEY"], head["KC-API-SIGN"]) != (fake.api_key, right):
             return _refused(fake, message, {"code": "400005", "msg": "Invalid KC-API-SIGN"})
-        if path == "/api/v1/orders":
+        if path in ("/api/v1/orders", "/api/v1/hf/orders"):
             fake.orders.append(json.loads(body))
     return {"code": "200000", "data": answers.get(path, [])}
 

@@ -34,6 +34,7 @@ _SIGNATURES_HEAD = """\
 | venue | signing changes | kinds | time | replies | verified with |
 |---|---|---|---|---|---|
 """
+SHARED_BY = {Scope.KEY: "key", Scope.ACCOUNT: "account", Scope.ADDRESS: "IP address"}
 _KIND_WORDS = {Kind.HMAC: "HMAC", Kind.ED25519: "Ed25519", Kind.RSA: "RSA", Kind.ES256: "ECDSA"}
 
 
@@ -48,7 +49,7 @@ def _venue_row(venue: Venue) -> str:
         f"`{venue.name}`<br>{title}",
         _hosts(venue),
         key_words(venue),
-        "IP address" if venue.limits.scope is Scope.ADDRESS else venue.limits.scope.value,
+        SHARED_BY[venue.limits.scope],
         " ".join(filter(None, (venue.note, _kept(venue.signing)))) or "-",
     )
     return table_row(*cells)
@@ -105,7 +106,7 @@ def pools_block() -> str:
         _pool_row(venue, pool)
         for venue in map(venue_of, FILES)
         for pool in venue.limits.pools
-        if pool.name != ALL and _is_own(venue, pool)
+        if pool.name != ALL and is_own(venue, pool)
     )
 
 
@@ -134,7 +135,7 @@ def _paths(stream: Stream) -> str:
     return ", ".join(ANY_WORDS if path == ANY_PATH else f"`{path}`" for path in stream.templates)
 
 
-def _is_own(venue: Venue, pool: PoolRule) -> bool:
+def is_own(venue: Venue, pool: PoolRule) -> bool:
     parent = parent_of(venue)
     return parent is None or pool not in parent.limits.pools
 
@@ -145,7 +146,7 @@ def _pool_row(venue: Venue, pool: PoolRule) -> str:
         f"`{venue.name}`",
         f"`{pool.name}`",
         pool.scope.value,
-        _members(venue, pool),
+        members(venue, pool),
         code(pool.known) or "-",
         code(counters) or "-",
         "in part" if _is_remembered(venue, pool) else "-",
@@ -153,7 +154,7 @@ def _pool_row(venue: Venue, pool: PoolRule) -> str:
     return table_row(*cells)
 
 
-def _members(venue: Venue, pool: PoolRule) -> str:
+def members(venue: Venue, pool: PoolRule) -> str:
     """Say which requests a pool has, in words."""
     named = sorted((path, method) for method, path in pool.routes if method != "HEAD")
     calls = [f"`{method} {venue.prefix}{path}`" for path, method in named]

@@ -4,12 +4,14 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from cli.command_pages import MANUAL, commands_block, manual
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
 from sealgate.venues.venue import Venue
+from venues import exchange_pages
 from venues.client_record import ccxt_block, libraries_block
 from venues.exchange_tables import names_block, pools_block, signatures_block, streams_block, venues_block
 from venues.page_rows import DEFAULT, code, parent_of, table_row
@@ -190,7 +192,7 @@ def _calls(by_method: dict[str, list[str]]) -> str:
     )
 
 
-BLOCKS = {
+BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/exchanges/README.md", "venues"): venues_block,
     ("docs/exchanges/README.md", "names"): names_block,
     ("docs/exchanges/reference.md", "pools"): pools_block,
@@ -204,6 +206,12 @@ BLOCKS = {
     ("docs/client-errors.md", "libraries"): libraries_block,
     ("docs/client-errors.md", "ccxt"): ccxt_block,
     ("README.md", "exchanges"): exchanges_block,
+    ("docs/exchanges/README.md", "pages"): exchange_pages.pages_block,
+    **{
+        (f"docs/exchanges/{page}.md", name): partial(block, page)
+        for page in exchange_pages.PAGES
+        for name, block in exchange_pages.BLOCKS.items()
+    },
 }
 
 

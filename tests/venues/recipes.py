@@ -13,9 +13,17 @@ from rig.fake_venues import API_KEY, PASSPHRASE, SECRET, Fake, running_fake
 from rig.fences import ROOT
 from sealgate.config import load_config
 from sealgate.server.gateway import Gateway, running_gateway
+from venues.private_keys import FORMS, key_of
 
 EXAMPLES = ROOT / "examples"
 ADDRESS, TOKEN = "http://127.0.0.1:8787", "example-token-of-a-bot-01234567890123456789"
+
+
+def secret_at(name: str) -> str:
+    """Return a secret as an exchange hands it out: in base64, a private key, or any text."""
+    if name == "coinbase":
+        return FORMS["old-pem"](key_of("es256", "real"))
+    return base64.b64encode(SECRET.encode()).decode() if name == "kraken" else SECRET
 
 
 @asynccontextmanager
@@ -26,14 +34,15 @@ async def venue_and_gateway(
 
     Yield the address of the bot, which has one setting, or none of its own.
     """
-    environ = {"SECRET": SECRET, "PASSPHRASE": PASSPHRASE, "TOKEN": TOKEN}
-    async with running_fake(name) as fake:
+    secret = secret_at(name)
+    environ = {"SECRET": secret, "PASSPHRASE": PASSPHRASE, "TOKEN": TOKEN}
+    async with running_fake(name, secret=secret) as fake:
         lines = [
             *(f'venue = "{name}"', f'base_url = "{fake.base_url}"', 'listen.tcp = "127.0.0.1:0"'),
             f'upstream.streams = "{fake.base_url.replace("http", "ws", 1)}"',
             *('admin = { tcp = "127.0.0.1:0", unix = "off" }', "[keys.main]", f'api_key = "{API_KEY}"'),
             'secret = "env:SECRET"',
-            *(['passphrase = "env:PASSPHRASE"'] if name in ("okx", "kucoin") else []),
+            *(['passphrase = "env:PASSPHRASE"'] if name in ("okx", "kucoin", "bitget") else []),
             *(["[bots.grid]", bot] if bot else []),
         ]
         (folder / "sealgate.toml").write_text("\n".join(lines))
