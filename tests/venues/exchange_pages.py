@@ -8,23 +8,9 @@ from sealgate.venues.stream_grammar import ANY_PATH
 from sealgate.venues.streams import Stream
 from sealgate.venues.venue import Venue
 from venues.exchange_tables import SHARED_BY, is_own, key_words, members
-from venues.page_rows import code, parent_of, table_row
+from venues.page_rows import PAGES, code, parent_of, table_row
 from venues.through import FILES, venue_of
 
-# The pages, each with the venues that it is about.
-PAGES = {
-    "binance": (
-        *("binance", "binanceusdm", "binancecoinm", "binance-papi", "binance-options"),
-        "binanceus",
-    ),
-    "bybit": ("bybit", "bybiteu", "bybitid"),
-    "okx": ("okx", "myokx", "okxus"),
-    "kraken": ("kraken", "krakenfutures"),
-    "coinbase": ("coinbase", "coinbaseexchange", "coinbaseinternational"),
-    "kucoin": ("kucoin", "kucoinfutures"),
-    "gate": ("gate", "gateeu"),
-    "bitget": ("bitget",),
-}
 _HOSTS_HEAD = """\
 | `venue` | for | host | `environment` | keys |
 |---|---|---|---|---|

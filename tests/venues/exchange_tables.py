@@ -10,7 +10,7 @@ from sealgate.venues.scheme import Scheme
 from sealgate.venues.stream_grammar import ANY_PATH
 from sealgate.venues.streams import Stream
 from sealgate.venues.venue import Scope, Venue
-from venues.page_rows import DEFAULT, code, parent_of, table_row
+from venues.page_rows import DEFAULT, PAGES, code, parent_of, table_row
 from venues.through import FILES, venue_of
 
 _NAMES_HEAD = """\
@@ -39,8 +39,11 @@ _KIND_WORDS = {Kind.HMAC: "HMAC", Kind.ED25519: "Ed25519", Kind.RSA: "RSA", Kind
 
 
 def venues_block() -> str:
-    """Return the table of exchanges, but for the sandbox's venue."""
-    return _LIST_HEAD + "".join(_venue_row(venue) for venue in map(venue_of, FILES) if venue.name != DEFAULT)
+    """Return the table of exchanges that have no page of their own, but for the sandbox's venue."""
+    listed = {name for names in PAGES.values() for name in names} | {DEFAULT}
+    return _LIST_HEAD + "".join(
+        _venue_row(venue) for venue in map(venue_of, FILES) if venue.name not in listed
+    )
 
 
 def _venue_row(venue: Venue) -> str:

@@ -1,4 +1,4 @@
-"""Rows of tables about venues, and how one venue's file stands to another's."""
+"""What all pages about venues share: rows of tables, and which venue is like which, and on which page."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,20 @@ from sealgate.config.venues import built_in_venue
 from sealgate.venues.venue import Venue
 
 DEFAULT = "service"  # the sandbox's own
+# The pages, each with the venues that it is about.
+PAGES = {
+    "binance": (
+        *("binance", "binanceusdm", "binancecoinm", "binance-papi", "binance-options"),
+        "binanceus",
+    ),
+    "bybit": ("bybit", "bybiteu", "bybitid"),
+    "okx": ("okx", "myokx", "okxus"),
+    "kraken": ("kraken", "krakenfutures"),
+    "coinbase": ("coinbase", "coinbaseexchange", "coinbaseinternational"),
+    "kucoin": ("kucoin", "kucoinfutures"),
+    "gate": ("gate", "gateeu"),
+    "bitget": ("bitget",),
+}
 
 
 def parent_of(venue: Venue) -> Venue | None:

@@ -14,7 +14,7 @@ from sealgate.venues.venue import Venue
 from venues import exchange_pages
 from venues.client_record import ccxt_block, libraries_block
 from venues.exchange_tables import names_block, pools_block, signatures_block, streams_block, venues_block
-from venues.page_rows import DEFAULT, code, parent_of, table_row
+from venues.page_rows import DEFAULT, PAGES, code, parent_of, table_row
 from venues.through import FILES, venue_of
 
 ROOT = Path(__file__).parents[2]
@@ -207,9 +207,10 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/client-errors.md", "ccxt"): ccxt_block,
     ("README.md", "exchanges"): exchanges_block,
     ("docs/exchanges/README.md", "pages"): exchange_pages.pages_block,
+    ("docs/test-networks.md", "networks"): exchange_pages.networks_block,
     **{
         (f"docs/exchanges/{page}.md", name): partial(block, page)
-        for page in exchange_pages.PAGES
+        for page in PAGES
         for name, block in exchange_pages.BLOCKS.items()
     },
 }

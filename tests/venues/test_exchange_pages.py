@@ -1,14 +1,24 @@
-"""The clients of docs/exchanges read the balance and place an order; the exchange checks each signature."""
+"""The clients of docs/exchanges and docs/moving-bots.md, at exchanges that check each signature."""
 
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from rig.fences import ROOT, Fence, fences
-from venues.exchange_pages import PAGES
-from venues.recipes import ADDRESS, TOKEN, assert_only_the_real_key_arrived, run, venue_and_gateway
+from sealgate.cli import main
+from venues.page_rows import PAGES
+from venues.recipes import (
+    ADDRESS,
+    TOKEN,
+    assert_only_the_real_key_arrived,
+    run,
+    several,
+    venue_and_gateway,
+)
 
 CLIENTS = [
     pytest.param(page, block, id=f"{page}-{block.label or 'curl'}")
@@ -16,6 +26,13 @@ CLIENTS = [
     for block in fences(ROOT / "docs" / "exchanges" / f"{page}.md")
     if block.label.startswith("exchange") or block.text.startswith("curl")
 ]
+
+MOVED = [
+    pytest.param(block, id=block.label)
+    for block in fences(ROOT / "docs" / "moving-bots.md")
+    if block.label.startswith("moving")
+]
+SEVERAL = {block.label: block.text for block in fences(ROOT / "docs" / "several-exchanges.md")}
 
 
 def test_each_page_has_three_clients() -> None:
@@ -36,3 +53,30 @@ async def test_a_client_reads_the_balance_and_places_an_order(
     assert "1000" in out
     assert "812" in out
     assert_only_the_real_key_arrived(fake)
+
+
+@pytest.mark.needs("curl")
+@pytest.mark.parametrize("block", MOVED)
+async def test_a_moved_bot_does_what_it_did(tmp_path: Path, block: Fence) -> None:
+    async with several(tmp_path) as (fakes, gateway):
+        text = block.text.replace(ADDRESS, f"http://{gateway.address}").replace("TOKEN", TOKEN)
+        program = ("sh", "-e") if block.language == "sh" else (sys.executable, "-")
+        out = await run(text, *program)
+    fake = fakes["bybit" if "bybit" in block.text else "binance"]
+    assert "1000" in out
+    assert_only_the_real_key_arrived(fake, orders="order" in block.text)
+
+
+def test_the_commands_for_two_exchanges_write_the_file_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    meant = tomllib.loads(SEVERAL["several-written"])
+    for line in SEVERAL["several-commands"].splitlines():
+        words = line.split()[1:]
+        alias = {"binance": "main"}.get(words[-1], words[-1])
+        given = ["--api-key", meant["keys"].get(alias, {}).get("api_key", ""), "--secret-file", "-"]
+        options = [] if "--key" in words else given
+        result = CliRunner().invoke(main, [*words, *options, "--bot", "grid", "--no-input"], input="s\n")
+        assert result.exit_code == 0, result.output
+    assert tomllib.loads(Path("sealgate.toml").read_text()) == meant
