@@ -1,4 +1,4 @@
-"""The reasons why the gateway itself answers, in one table.
+"""The reasons for the gateway's own replies, in one table.
 
 A reason belongs to one of three families, by fault: the bot's, the upstream's or the gateway's. The slug is
 the contract: bots match on it, metrics are labelled with it. The advice is the fix that a person can apply.
@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 
 class Fault(Enum):
-    """Whose doing it is."""
+    """The party at fault."""
 
     BOT = "bot"
     UPSTREAM = "upstream"
@@ -74,59 +74,87 @@ REASONS: dict[str, Reason] = {
         "Write the host and the path of one of the exchange's streams, as `sealgate venues show` lists them.",
     ),
     "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
-    "body_timeout": Reason(408, _BOT, "Too slow", "Send the whole request at once."),
+    "body_timeout": Reason(
+        408,
+        _BOT,
+        "Too slow",
+        "Send the request without pauses; see `listen.head_timeout` and `listen.body_timeout`.",
+    ),
     "in_flight": Reason(
         409,
         _BOT,
-        "Still under way",
-        "Ask again with the same Idempotency-Key once the first request has ended.",
+        "First request still in progress",
+        "Repeat it with the same Idempotency-Key once the first request has finished.",
     ),
     "body_too_large": Reason(413, _BOT, "Body too large", "Send less, or raise `listen.max_body`."),
-    "expectation_refused": Reason(417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is known."),
-    "host_refused": Reason(421, _BOT, "Host refused", "Use a name from `listen.hosts` in the address."),
-    "key_reused": Reason(422, _BOT, "Key reused", "Use a new Idempotency-Key for each new request."),
+    "expectation_refused": Reason(
+        417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is supported."
+    ),
+    "host_refused": Reason(421, _BOT, "Host refused", "Use a host name from `listen.hosts` in the URL."),
+    "key_reused": Reason(
+        422, _BOT, "Idempotency-Key reused", "Use a new Idempotency-Key for each new request."
+    ),
     "headers_too_large": Reason(431, _BOT, "Headers too large", "Send fewer or shorter headers."),
     "coding_refused": Reason(
         501, _BOT, "Transfer coding refused", "Send the body plain, or with `Transfer-Encoding: chunked`."
     ),
     "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Upgrade to a WebSocket with GET and HTTP/1.1."),
     "rate_limited": Reason(
-        429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; no such request is sent before that."
+        429,
+        _UPSTREAM,
+        "Rate limited",
+        "Wait for the time in `Retry-After`; the gateway sends no such request before then.",
     ),
     "upstream_unreachable": Reason(
-        502, _UPSTREAM, "Upstream unreachable", "Check `base_url`, the network and the exchange's status."
+        502,
+        _UPSTREAM,
+        "Exchange unreachable",
+        "Check `base_url`, the network and the exchange's status page.",
     ),
     "upstream_broken": Reason(
-        502, _UPSTREAM, "Upstream broke off", "Look up the order before you send it again."
+        502, _UPSTREAM, "Exchange closed the connection", "Look up the order before you send it again."
     ),
     "upstream_timeout": Reason(
-        504, _UPSTREAM, "Upstream too slow", "If the outcome is unknown, look it up before you send it again."
+        504,
+        _UPSTREAM,
+        "Exchange too slow",
+        "If `X-Gateway-Outcome` is `unknown`, look the order up before you send it again.",
     ),
     "internal_error": Reason(
-        500, _GATEWAY, "Fault in the gateway", "Report it with the request id and the log line."
+        500, _GATEWAY, "Fault in the gateway", "Report it with the request id and its line of the log."
     ),
-    "clock_unsynced": Reason(503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200."),
-    "draining": Reason(503, _GATEWAY, "Shutting down", "Send the request to the next instance."),
+    "clock_unsynced": Reason(503, _GATEWAY, "Clock not synchronized", "Wait until /-/ready answers 200."),
+    "draining": Reason(
+        503,
+        _GATEWAY,
+        "Shutting down",
+        "Send the request to another instance, or again once the gateway has restarted.",
+    ),
     "halted": Reason(
         503,
         _GATEWAY,
         "Orders are halted",
-        "Orders go again once they are resumed or the journal can be written; reads and cancels pass now.",
+        "Orders pass again after `sealgate resume`, or once the journal is writable; reads and cancels "
+        "still pass.",
     ),
     "key_disabled": Reason(
         503,
         _GATEWAY,
-        "Key disabled",
-        "Check the key in the exchange's app; it is retried automatically, and at once by `sealgate resume`.",
+        "API key disabled",
+        "Check the API key at the exchange; the gateway tests it again automatically, and immediately after "
+        "`sealgate resume`.",
     ),
     "queue_full": Reason(
         503,
         _GATEWAY,
         "Queue full",
-        "Send fewer requests at a time, or raise the setting that is named as the cause.",
+        "Send fewer requests at a time, or raise the setting named here.",
     ),
     "deadline_exceeded": Reason(
-        504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
+        504,
+        _GATEWAY,
+        "Deadline exceeded",
+        "Allow more time with X-Gateway-Deadline-Ms, or send fewer requests.",
     ),
 }
 
@@ -135,14 +163,14 @@ _NO_MEMBERS: Mapping[str, object] = MappingProxyType({})
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the program
-    """The gateway's own answer instead of the upstream's.
+    """The gateway's own reply in place of the exchange's.
 
-    What the pacer will not send is a Rejection (limits/claims.py), which becomes a Refusal; a 429 of the
-    exchange is part of a ThrottleEvent, and any error of it an UpstreamError (orders/outcome.py).
-    `slug` is a key of REASONS (an unknown one raises KeyError here, not at the bot), `detail` one sentence
-    for people without any secret, `retry_after_s` the seconds for the Retry-After header, if any. `advice`
-    and `phrase` (of the status line, in ASCII) stand in for those of the reason and the status. `members` are
-    added to the problem document.
+    Three neighbours: the pacer's Rejection (limits/claims.py) becomes a Refusal; a 429 of the exchange is part
+    of a ThrottleEvent; every other error of the exchange is an UpstreamError (orders/outcome.py).
+    `slug` is a key of REASONS: an unknown slug raises KeyError here, where it is a bug, and never reaches a
+    bot. `detail` is one sentence for people, without secrets. `retry_after_s` is for the Retry-After header.
+    `advice` and `phrase` (ASCII, for the status line) replace those of the reason and the status. `members`
+    are added to the problem document.
     """
 
     def __init__(  # noqa: PLR0913 - all but two have a default
