@@ -165,10 +165,10 @@ _NO_MEMBERS: Mapping[str, object] = MappingProxyType({})
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the program
     """The gateway's own reply in place of the exchange's.
 
-    Three neighbours: the pacer's Rejection (limits/claims.py) becomes a Refusal; a 429 of the exchange is part
-    of a ThrottleEvent; every other error of the exchange is an UpstreamError (orders/outcome.py).
-    `slug` is a key of REASONS: an unknown slug raises KeyError here, where it is a bug, and never reaches a
-    bot. `detail` is one sentence for people, without secrets. `retry_after_s` is for the Retry-After header.
+    Three neighbours: the pacer's Rejection (limits/claims.py) becomes a Refusal; a 429 of the exchange is
+    part of a ThrottleEvent; every other error of the exchange is an UpstreamError (orders/outcome.py). `slug`
+    is a key of REASONS: an unknown slug raises KeyError here, where it is a bug, and never reaches a bot.
+    `detail` is one sentence for people, without secrets. `retry_after_s` is for the Retry-After header.
     `advice` and `phrase` (ASCII, for the status line) replace those of the reason and the status. `members`
     are added to the problem document.
     """

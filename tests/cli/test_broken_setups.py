@@ -154,7 +154,7 @@ OFFLINE: dict[str, Case] = {
         "keys.main",
         writes("main.secret", '"0123456789"'),
         "begins or ends with a quote",
-        "store the secret alone",
+        "store only the secret",
     ),
     "secret that the venue's file decodes": fails(
         "keys.main",
@@ -211,7 +211,7 @@ SANDBOX: dict[str, Case] = {
         "keys.main",
         has(KEYS__MAIN__API_KEY="0123456789abcdef"),
         "401 Invalid API key",
-        "mistyped, or another user's",
+        "mistyped, or belongs to another user",
         "compare keys.main.api_key",
     ),
     "key and secret swapped": fails(
@@ -231,7 +231,7 @@ SANDBOX: dict[str, Case] = {
         "clock",
         has(CLOCK__PATH="/v1/time"),
         "GET /v1/time was answered 404 Not found, though GET /v1/trade/symbols/list was answered 401",
-        "look the path of the time up, and set clock.path",
+        "and set clock.path",
     ),
     "wrong clock.field": fails(
         "clock", has(CLOCK__FIELD="/nowhere"), "no plausible time at /nowhere", "clock.field = "
@@ -249,7 +249,7 @@ SANDBOX: dict[str, Case] = {
         "the session token is wrong or has expired: store a new one",
     ),
     "path that needs no key": warns(
-        "keys.main", nothing, "answered without a key too", "--path", server={"public_symbols": True}
+        "keys.main", nothing, "also answers without a key", "--path", server={"public_symbols": True}
     ),
 }
 
@@ -286,7 +286,7 @@ def time_in_seconds(setup: Setup) -> None:
 
 RAW: dict[str, Case] = {
     "too small a window": fails(
-        "clock", time_in_seconds, "not precise enough for a recv_window of 300 ms", "larger recv_window_ms"
+        "clock", time_in_seconds, "not precise enough for a recv_window of 300 ms", "raise recv_window_ms"
     ),
     "revoked": fails("keys.main", listed(is_active=False), "the key was revoked", "make a new key"),
 }
@@ -411,7 +411,7 @@ WAYS: dict[str, tuple[str, Case]] = {
         fails(
             "TLS",
             lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
-            "HTTPS_PROXY is set, but the gateway goes by upstream.proxy alone",
+            "HTTPS_PROXY is set, but the gateway uses only upstream.proxy",
         ),
     ),
     "a proxy that nobody runs": (
@@ -429,7 +429,7 @@ WAYS: dict[str, tuple[str, Case]] = {
         fails(
             "DNS",
             lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
-            "HTTPS_PROXY is set, but the gateway goes by upstream.proxy alone",
+            "HTTPS_PROXY is set, but the gateway uses only upstream.proxy",
         ),
     ),
 }

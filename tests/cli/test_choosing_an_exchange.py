@@ -92,7 +92,7 @@ REFUSED = {
     "an unknown key": (["--key", "mian"], "--key: there is no key 'mian'; choose one of main, alt, own"),
     "a key of another exchange": (
         ["--exchange", "perp", "--key", "alt"],
-        "--key: 'alt' is no key of perp; choose one of main",
+        "--key: 'alt' is not a key of perp; choose one of main",
     ),
 }
 

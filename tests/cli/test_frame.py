@@ -131,7 +131,7 @@ def in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
 def test_output_that_finds_no_space_is_told_in_one_line(arguments: str) -> None:
     done = in_a_shell(f"$S {arguments} > /dev/full")
     assert done.returncode == 2
-    assert done.stderr == "sealgate: error: No space left on device; free space where its output goes\n"
+    assert done.stderr == "sealgate: error: No space left on device; free space on the disk of its output\n"
 
 
 def test_a_cause_that_finds_no_space_leaves_its_exit_code() -> None:

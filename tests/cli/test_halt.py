@@ -120,10 +120,10 @@ async def test_halt_and_resume_at_one_exchange(tmp_path: Path) -> None:
         assert (code, told.splitlines()[-1]) == (0, "halted: all bots at spot")
         assert [await desk.order(name) for name in ("/spot", "/perp")] == [(503, "halted"), (200, None)]
         code, told = await desk.tell("resume", "--exchange", "perp")
-        none = "there is no halt of all bots at perp alone; nothing has changed"
+        none = "no halt has exactly this scope: all bots at perp; nothing has changed"
         assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots at spot"])
         code, told = await desk.tell("resume", "--bot", "grid", "--exchange", "spot")
-        none = "there is no halt of bot grid at spot alone; nothing has changed"
+        none = "no halt has exactly this scope: bot grid at spot; nothing has changed"
         assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots at spot"])
         code, told = await desk.tell("resume")
         assert (code, told.splitlines()[1:]) == (0, ["resumed: all bots at spot", "no orders are halted"])
@@ -136,7 +136,7 @@ async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
         assert (code, told.splitlines()[1:]) == (0, ["no orders are halted"])
         await desk.tell("halt")
         code, told = await desk.tell("resume", "--bot", "grid")
-        none = "there is no halt of bot grid alone; nothing has changed"
+        none = "no halt has exactly this scope: bot grid; nothing has changed"
         assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots"])
         assert "orders_resumed" not in desk.program.output
         await desk.tell("resume")

@@ -61,7 +61,7 @@ async def test_one_exchange_of_several(admin: Upstream) -> None:
     assert await healthcheck(address, "--exchange", "s&p") == (1, "", told)
     assert admin.received[-1].target == b"/-/ready?exchange=s%26p"
     code, _, told = await healthcheck(address, "--exchange", "perp", "--live")
-    assert (code, "give one of them" in told) == (2, True)
+    assert (code, "give only one" in told) == (2, True)
 
 
 async def test_somebody_else_at_the_address(admin: Upstream) -> None:
@@ -112,7 +112,7 @@ async def test_trouble_is_told_in_plain_words(
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("", "is off, so there is nothing to ask; give it an address"),
+        ("", "is off, so there is no address to ask; set one"),
         ("127.0.0.1:0", "has port 0, which means a new port at each start; give it a fixed one"),
     ],
 )

@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_written_is_not_left_behind(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--kind", "es256", "--bits", "2048"], "--bits is for RSA alone"),
+        (["--kind", "es256", "--bits", "2048"], "--bits applies only to RSA"),
         (["--kind", "rsa", "--bits", "1024"], "'1024' is not one of '2048', '3072', '4096'"),
         (["--kind", "hmac"], "'hmac' is not one of 'ed25519', 'rsa', 'es256'"),
         ([], "Missing option '--kind'"),

@@ -179,7 +179,7 @@ def test_a_mistake_hides_no_gateway_whose_socket_is_configured(machine: Machine)
     (machine.folder / "edited" / "sealgate.toml").write_text(text)
     ended = machine.run("edited", "halt")
     assert ended.code == 0, ended
-    assert ended.err.endswith("sealgate: a restart forgets this: no journal.file is set\n")
+    assert ended.err.endswith("sealgate: this does not survive a restart: no journal.file is set\n")
     assert ended.out.startswith(f"gateway to {machine.base_url} at {machine.socket}\n")
     assert "warning: sealgate.toml: base_url" in ended.err
     assert machine.is_halted()

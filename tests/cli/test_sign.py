@@ -241,7 +241,9 @@ def test_a_body_that_the_venue_cannot_sign_is_refused_in_one_line(tmp_path: Path
     kraken = {"SEALGATE_VENUE": "kraken", "EXCHANGE_SECRET": b64encode(b"0123456789").decode()}
     refused = sign("POST", "/0/private/AddOrderBatch", "--body", str(body), **kraken)
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
-    assert refused.stderr.startswith("sealgate: error: bad_request: it cannot be signed: this venue signs no")
+    assert refused.stderr.startswith(
+        "sealgate: error: bad_request: the request cannot be signed: this venue signs no"
+    )
 
 
 def test_the_url_has_the_path_of_the_base_url_in_front() -> None:
@@ -249,7 +251,7 @@ def test_the_url_has_the_path_of_the_base_url_in_front() -> None:
 
 
 def test_it_says_that_the_clock_is_the_hosts() -> None:
-    assert "this host's clock" in sign("GET", TARGET).stderr
+    assert "this machine's clock" in sign("GET", TARGET).stderr
 
 
 def test_a_key_is_chosen_by_its_alias() -> None:

@@ -75,7 +75,7 @@ def test_an_exchange_that_is_not_served_is_explained() -> None:
 
 def test_the_kinds_of_keys_are_shown() -> None:
     text = " ".join(run("show", "binance", "--summary").stdout.split())
-    assert "signature hmac: sha256 hex; an HMAC, keyed by the secret as utf8 ed25519: base64 pct;" in text
+    assert "signature hmac: sha256 hex; an HMAC, keyed with the secret as utf8 ed25519: base64 pct;" in text
     assert "rsa: sha256 pkcs1v15 base64 pct; the secret is the private key, as PEM or DER" in text
     assert "The numbers of the private key" in text
     assert list(shown("binance")["kinds"]) == ["hmac", "ed25519", "rsa"]
@@ -103,14 +103,14 @@ def test_a_call_by_whose_name_the_text_is_made_is_the_example() -> None:
 def test_limits_are_shown_by_pool() -> None:
     text = run("show", "binance", "--summary").stdout
     assert "limits      weight, of each address: 6000/60s\n" in text
-    assert "sapi-account, of each account, each route by itself: 180000/60s\n" in text
+    assert "sapi-account, of each account, per route: 180000/60s\n" in text
     assert shown("binance")["limits"]["weight"] == {
         "scope": "address",
         "known": ["6000/60s"],
         "counters": ["X-MBX-USED-WEIGHT-1M"],
     }
     kraken = " ".join(run("show", "kraken", "--summary").stdout.split())
-    assert "engine, of each account, each pair by itself: not published, so it is learned" in kraken
+    assert "engine, of each account, per pair: not published" in kraken
 
 
 def test_a_summary_fits_the_terminal_and_names_what_a_key_needs() -> None:
@@ -155,7 +155,7 @@ def test_hosts_and_environments_are_shown() -> None:
     assert "address     https://fapi.binance.com\n" in text
     assert "environment test: https://testnet.binancefuture.com\n" in text
     assert "            demo: https://demo-fapi.binance.com\n" in text
-    assert "like        binance: what is not in this file is in that one\n" in text
+    assert "like        binance: settings that are not in this file are in that one\n" in text
     okx = run("show", "okx", "--summary").stdout
     assert "environment demo: the same address\n              x-simulated-trading: 1\n" in okx
     document = shown("okx")
@@ -171,7 +171,7 @@ def test_streams_are_shown_by_host_with_what_they_have() -> None:
     )
     assert "\n              /ws/v5/private, /ws/v5/business: a login, orders\n" in text
     assert "\n              /ws/v5/public: passed on unread\n" in text
-    assert "\n            opened from one address: at most 3/1s\n" in text
+    assert "\n            new streams from one IP address: at most 3/1s\n" in text
     private = shown("okx")["streams"][0]
     assert (private["hosts"][0], private["paths"]) == ("ws.okx.com", ["/ws/v5/private", "/ws/v5/business"])
     assert (private["needs"], private["is_read"]) == ("read", True)
@@ -213,7 +213,7 @@ def test_the_signed_text_is_shown_as_a_request_would_have_it() -> None:
 
 def test_what_a_file_lacks_and_what_that_means_is_said() -> None:
     text = " ".join(run("show", "phemex", "--summary").stdout.split())
-    assert "the Date header of replies has to do" in text
+    assert "the Date header of replies" in text
     assert "an error in an HTTP 200 looks like a success" in text
 
 

@@ -71,23 +71,23 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a bot by the name of those that are none": (
         {"bots": {"unknown": BOT}},
         "bots.unknown",
-        "is the name of requests without a valid token",
+        "is the name for unauthenticated clients",
     ),
     "a bot that would be taken for a stranger": (
         {"bots": {"stranger": BOT}},
         "bots.stranger",
-        "is the name of requests without a valid token",
+        "is the name for unauthenticated clients",
     ),
     "no key": ({"keys": {}}, "keys", "names no key"),
     "a local address of another family": (
         {"base_url": "https://[2001:db8::7]", "upstream": {"source": "127.0.0.1"}},
         "upstream.source",
-        "is IPv4, but base_url is IPv6; write one of that kind",
+        "is IPv4, but base_url is IPv6; write an address of the same kind",
     ),
     "a local address of another family than the proxy's": (
         {"upstream": {"source": "127.0.0.1", "proxy": "socks5://[2001:db8::7]:1080"}},
         "upstream.source",
-        "is IPv4, but proxy is IPv6; write one of that kind",
+        "is IPv4, but proxy is IPv6; write an address of the same kind",
     ),
     "a password without a proxy": (
         {"upstream": {"proxy_password": "env:P"}},
@@ -102,43 +102,43 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a header by which the venue signs": (
         {"upstream": {"headers": {"x-service-apikey": "1"}}},
         "upstream.headers.x-service-apikey",
-        "is a header by which the venue service signs; leave it out",
+        "is a header that the venue service uses for signing; remove it",
     ),
     "a prefix that comes twice": (
         {"base_url": "https://api.example.com/v1/trade"},
         "base_url",
-        "ends in upstream.prefix, which bots' paths have already; leave out /v1/trade",
+        "ends in upstream.prefix, which bots' paths already have; remove /v1/trade",
     ),
     "a window that the exchange does not let a key have": (
         {"venue": "okx", "keys": {"main": {**KEY, "passphrase": "env:P", "recv_window_ms": 5000}}},
         "keys.main.recv_window_ms",
-        "is not how long okx takes a timestamp, always 30000 ms; leave it out",
+        "differs from okx",
     ),
     "a passphrase for what has none": (
         {"keys": {"main": {**KEY, "secret_passphrase": "env:P"}}},
         "keys.main.secret_passphrase",
-        "has no effect: the secret of an HMAC key is not encrypted; leave it out",
+        "has no effect: the secret of an HMAC key is not encrypted; remove it",
     ),
     "a kind of keys that the venue does not take": (
         {"keys": {"main": {**KEY, "kind": "rsa"}}},
         "keys.main.kind",
-        "is not taken by the venue service; write hmac",
+        "is not accepted by the venue service; write hmac",
     ),
     "a policy with a symbol that has no size": (
         {"bots": {"a": {**BOT, "policy": {"symbols": ["BTC", "ETH"], "max_size": {"BTC": "1"}}}}},
         "bots.a.policy.max_size",
-        "has no size for ETH, so each order in it would be refused; add it",
+        "has no size for ETH, so every order in it would be refused; add one",
     ),
     "a policy with a size for a symbol that it refuses": (
         {"bots": {"a": {**BOT, "policy": {"symbols": ["B"], "max_size": {"B": "1", "E": "1"}}}}},
         "bots.a.policy.max_size.E",
-        "has no effect, as symbols does not allow it; add it there",
+        "has no effect, because symbols does not allow it; add it there",
     ),
     "nobody to listen to": ({"listen": {"tcp": ""}}, "listen.tcp", "turns off the only address"),
     "a group that is not named": (
         {"listen": {"unix": "/run/x.sock", "unix_mode": "0660"}},
         "listen.unix_mode",
-        "lets a group in; name it in listen.unix_group",
+        "admits a group; name it in listen.unix_group",
     ),
     "a group that is not let in": (
         {"listen": {"unix": "/run/x.sock", "unix_group": "0"}},
@@ -153,12 +153,12 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a policy that is empty": (
         {"bots": {"a": {**BOT, "policy": {}}}},
         "bots.a.policy",
-        "has no rule, so it limits nothing; add one, such as symbols",
+        "has no rule, so it restricts nothing; add one, such as symbols",
     ),
     "a policy that says no to its only rule": (
         {"bots": {"a": {**BOT, "policy": {"reduce_only": False}}}},
         "bots.a.policy",
-        "has no rule, so it limits nothing; add one, such as symbols",
+        "has no rule, so it restricts nothing; add one, such as symbols",
     ),
     "a group without a socket": (
         {"listen": {"unix_mode": "0660", "unix_group": "0"}},
@@ -188,7 +188,7 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "TLS for nobody": (
         {"listen": {"tcp": "", "unix": "/run/x.sock", "tls_cert": "PEM", "tls_key": "PEM"}},
         "listen.tls_cert",
-        "has no effect; listen.tcp is turned off",
+        "has no effect; listen.tcp is off",
     ),
     "a bot that anybody could be": (
         {"bots": {"a": {}}},
@@ -198,22 +198,22 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a bot at the address of all": (
         {"bots": {"a": {"listen": "localhost:8787"}}},
         "bots.a.listen",
-        "is the address of listen.tcp; choose another port",
+        "is also the address of listen.tcp; choose another port",
     ),
     "a bot at the admin address": (
         {"bots": {"a": {"listen": "127.0.0.1:8788"}}},
         "bots.a.listen",
-        "is the address of admin.tcp; choose another port",
+        "is also the address of admin.tcp; choose another port",
     ),
     "two bots at one address": (
         {"bots": {"a": {"listen": "127.0.0.1:1"}, "b": {"listen": "localhost:1"}}},
         "bots.b.listen",
-        "is the address of bots.a.listen; choose another port",
+        "is also the address of bots.a.listen; choose another port",
     ),
     "the exchange at a bot's address": (
         {"base_url": "http://127.0.0.1:1", "bots": {"a": {"listen": "127.0.0.1:1"}}},
         "base_url",
-        "is this gateway itself (bots.a.listen), which would send to itself",
+        "is this gateway itself (bots.a.listen)",
     ),
     "TLS for bots' own addresses, which have none": (
         {
@@ -221,7 +221,7 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
             "bots": {"a": {"listen": "127.0.0.1:1"}},
         },
         "listen.tls_cert",
-        "has no effect; listen.tcp is turned off",
+        "has no effect; listen.tcp is off",
     ),
     "a user without a socket": (
         {"bots": {"a": {"uid": 1}}},
@@ -231,9 +231,13 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "one user twice": (
         {"listen": {"unix": "/run/x.sock"}, "bots": {"a": {"uid": 1}, "b": {"uid": 1}}},
         "bots.b.uid",
-        "is that of a, too; give each its own",
+        "is also the uid of a",
     ),
-    "one address twice": ({"admin": {"tcp": "127.0.0.1:8787"}}, "admin.tcp", "is the address of listen.tcp"),
+    "one address twice": (
+        {"admin": {"tcp": "127.0.0.1:8787"}},
+        "admin.tcp",
+        "is also the address of listen.tcp",
+    ),
     "open to others": ({"listen": {"tcp": "[::]:80"}}, "listen.tcp", "is reachable from other machines"),
     "two keys, no bots": ({"keys": TWO}, "keys", "names several keys"),
     "key and keys": (
@@ -265,12 +269,12 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "an order that is shared": (
         {"routes": [{"match": "POST /v1/trade/order", "share_s": 1}]},
         "routes[0].share_s",
-        'is for reads; add needs = "read"',
+        'applies only to reads; add needs = "read"',
     ),
     "a read that trades and is shared": (
         {"routes": [{"match": "GET /v1/trade/x", "needs": "trade", "share_s": 1}]},
         "routes[0].share_s",
-        "is for reads",
+        "applies only to reads",
     ),
 }
 
@@ -322,7 +326,7 @@ def test_inconsistent(tree: Tree, where: str, told: str, pem: str) -> None:
 def test_the_exchange_is_not_the_gateway_itself(url: str, listen: str, admin: str, told: str | None) -> None:
     tree = {"base_url": url, "bots": {"a": BOT}, "listen": {"tcp": listen}, "admin": {"tcp": admin}}
     problems = inconsistencies(Config.model_validate({"keys": ONE, **tree}))
-    text = f"is this gateway itself ({told}), which would send to itself; write the exchange's URL"
+    text = f"is this gateway itself ({told}); write the exchange's URL"
     assert [(dotted(problem.path), problem.text) for problem in problems] == (
         [("base_url", text)] if told else []
     )

@@ -310,7 +310,7 @@ def test_one_misspelt_name_is_one_problem(
 
 def test_the_settings_debug_mode_is_refused() -> None:
     with pytest.raises(
-        ConfigError, match="PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"
+        ConfigError, match="PYDANTIC_SETTINGS_DEBUG: it would write settings to the log; unset it"
     ):
         load_config(None, environ={**ONE_KEY, "PYDANTIC_SETTINGS_DEBUG": "1"})
 

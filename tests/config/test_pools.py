@@ -174,11 +174,11 @@ def test_it_is_shown_where_a_pools_limits_are_from() -> None:
     [
         (
             '[limits.pools.ordrs]\nknown = ["5/s"]',
-            "limits.pools.ordrs: is no pool of the venue mine; did you mean orders? A new pool needs scope",
+            "limits.pools.ordrs: is not a pool of the venue mine; did you mean orders?",
         ),
         (
             '[limits.pools.x]\nknown = ["5/s"]',
-            "limits.pools.x: is no pool of the venue mine; write one of weight, orders, wallet, rest. ",
+            "limits.pools.x: is not a pool of the venue mine; write one of weight, orders, wallet, rest. ",
         ),
         ("[limits.pools.orders]\nlimit = 5", "limits.pools.orders.limit: unknown setting"),
         ("[limits.pools.orders]\nknwon = 5", "limits.pools.orders.knwon: unknown setting; did you mean "),
@@ -193,11 +193,11 @@ def test_it_is_shown_where_a_pools_limits_are_from() -> None:
         ("[limits.pools.'a b']", 'limits.pools."a b": is not the name of a pool; use 1 to 32 of a-z, 0-9, _'),
         (
             '[limits.pools.orders]\nroutes = ["POST /v1/ordre"]',
-            "limits.pools.orders.routes[0]: is no route of the venue mine; did you mean POST /v1/order? ",
+            "limits.pools.orders.routes[0]: is not a route of the venue mine; did you mean POST /v1/order? ",
         ),
         (
             '[limits.pools.orders]\nroutes = ["everything"]',
-            "limits.pools.orders.routes[0]: is no route of the venue mine; add it to [[routes]] as `match`",
+            "limits.pools.orders.routes[0]: is not a route of the venue mine; add it to [[routes]]",
         ),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_published_limit_of_all_requests_has_no_place_where_no_pool_has_them_a
     with pytest.raises(ConfigError) as raised:
         one('[limits]\nknown = ["5/s"]')
     assert str(raised.value) == (
-        "sealgate.toml: limits.known: the venue mine has no pool of all requests; write it as known in "
+        "sealgate.toml: limits.known: the venue mine has no pool for all requests; write it as known in "
         "[limits.pools.weight], or of one of orders, wallet, rest"
     )
 

@@ -80,7 +80,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "a member twice": (
         f'{SPOT}{KEY}exchanges = ["spot", "spot"]\n',
         {},
-        "FILE: keys.main.exchanges: has a member twice; leave one out",
+        "FILE: keys.main.exchanges: has the same member twice; remove one",
     ),
     "a key without an exchange": (
         f"{SPOT}{PERP}{KEY}",
@@ -131,7 +131,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "exchanges of keys, and none configured": (
         f'base_url = "https://a.example"\n{OF_SPOT}',
         {},
-        "FILE: keys.main.exchange: has no effect, as there are no [exchanges.NAME]; leave it out",
+        "FILE: keys.main.exchange: has no effect, because there are no [exchanges.NAME]; remove it",
     ),
     "a misspelt table": (
         f"{SPOT}[exchanges.spot.limts]\nqueue = 1\n{OF_SPOT}",
@@ -228,12 +228,12 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "two at one address of this machine": (
         f'{SPOT}listen = "127.0.0.1:8801"\n{PERP}listen = "localhost:8801"\n{OF_BOTH}',
         {},
-        "FILE: exchanges.perp.listen: is the address of exchanges.spot.listen; choose another port",
+        "FILE: exchanges.perp.listen: is also the address of exchanges.spot.listen; choose another port",
     ),
     "the address of all": (
         f'{SPOT}listen = "localhost:8787"\n{OF_SPOT}',
         {},
-        "FILE: exchanges.spot.listen: is the address of listen.tcp; choose another port",
+        "FILE: exchanges.spot.listen: is also the address of listen.tcp; choose another port",
     ),
     "an open address without bots": (
         f'{SPOT}listen = "0.0.0.0:8801"\n{OF_SPOT}',
@@ -256,10 +256,7 @@ WRONG: dict[str, tuple[str, dict[str, str], str]] = {
     "an exchange that is the gateway": (
         f'{SPOT}[exchanges.perp]\nbase_url = "http://localhost:8787"\n{OF_BOTH}',
         {},
-        (
-            "FILE: exchanges.perp.base_url: is this gateway itself (listen.tcp), which would send to itself; "
-            "write the exchange's URL"
-        ),
+        ("FILE: exchanges.perp.base_url: is this gateway itself (listen.tcp); write the exchange's URL"),
     ),
     "what only one of the venues needs": (
         f'{SPOT}[exchanges.perp]\nvenue = "okx"\n{OF_BOTH}',

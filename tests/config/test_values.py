@@ -174,7 +174,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     (values.OptionalLoopbackAddress, "is not host:port; ", ["8802"]),
     (
         values.OptionalLoopbackAddress,
-        "can be reached from other machines, and whoever connects there is this bot; ",
+        "can be reached from other machines, and every client there counts as this bot; ",
         ["0.0.0.0:8802", "192.0.2.1:8802", "[::]:8802", "gate.example:8802", "localhost.:8802"],
     ),
     (
@@ -187,7 +187,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     (values.ExchangeUrl, "has no host; ", ["https://", "https:///v1"]),
     (
         values.ExchangeUrl,
-        "holds a user name or a password; ",
+        "contains a user name or a password; ",
         ["https://user@a.example", "https://:@a.example", "https://u:s3cr3t@x.example"],
     ),
     (
@@ -213,9 +213,9 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
         ["http://a.example", "http://192.168.1.9", "http://localhost.example"],
     ),
     (values.Hosts, "is not a list; ", [3, {"a": 1}]),
-    (values.Hosts, "begins like a JSON array but is none; ", ['["a"']),
+    (values.Hosts, "begins like a JSON array but is not valid; ", ['["a"']),
     (values.Hosts, "is empty; ", [[], ""]),
-    (values.Hosts, "has a member twice; ", [["a", "a"], "a,a"]),
+    (values.Hosts, "has the same member twice; ", [["a", "a"], "a,a"]),
     (values.Hosts, "is not text; ", [["a", 3]]),
     (values.Hosts, "has no valid host; ", [["localhost:8787"]]),
     (values.Aliases, "is not a usable name; ", [["a b"]]),
@@ -235,8 +235,8 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
         "is not a size above 0; ",
         [0, -1, 10**15, "0 MiB", "1.5 MiB", "1 MiBB", "MiB", "", "1e6", True, 1.5, None, "9" * 30],
     ),
-    (values.Uid, "is not a user's number; ", [-1, 1.5, "root", True, "", 2**32 - 1, 1e99, "inf"]),
-    (values.Uid, "is 65534, as all users of other containers appear; ", [65534]),
+    (values.Uid, "is not a numeric user id; ", [-1, 1.5, "root", True, "", 2**32 - 1, 1e99, "inf"]),
+    (values.Uid, "is 65534, the id that all users of other containers appear as; ", [65534]),
     (values.Group, "is not a group on this machine; ", ["no-such-group", True, -1, "1.5"]),
     (values.Seconds, "is not a duration; write a number of seconds above 0", [0, "0", *NO_SECONDS]),
     (values.SecondsOrZero, "is not a duration; write a number of seconds, 0 or more", NO_SECONDS),
@@ -246,7 +246,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
         "is not an amount above 0; ",
         [*NO_AMOUNT, {}, {"BTC": {}}, *({"BTC": value} for value in NO_AMOUNT)],
     ),
-    (values.Amounts, "begins like a JSON table but is none; ", ['{"BTC": }']),
+    (values.Amounts, "begins like a JSON table but is not valid; ", ['{"BTC": }']),
     (
         values.Reference,
         "is not a reference to a secret; put",
@@ -262,7 +262,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
         "names no entry after keyring:; ",
         ["keyring:s3cr3t", "keyring:/s3cr3t", "keyring:s3cr3t/", "keyring:s3cr3t/\n"],
     ),
-    (values.Reference, "begins with a ~ that names no home", ["file:~s3cr3t/x"]),
+    (values.Reference, "begins with a ~ that is not a home", ["file:~s3cr3t/x"]),
     (values.Reference, "names no file after file:; ", ["file:", "file:/s3cr3t\0"]),
     (values.Reference, "names no variable after env:; ", ["env:", "env:s3cr3t-x"]),
     (values.Reference, "names no program after cmd:; ", ["cmd:", "cmd:  ", "cmd:'' s3cr3t"]),
@@ -278,7 +278,7 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     (values.Redis, "names no socket; ", ["unix://"]),
     (
         values.Redis,
-        "holds a password; put the whole URL into a file",
+        "contains a password; put the whole URL into a file",
         [
             *("redis://:s3cr3t@127.0.0.1:6379", "redis://bot:s3cr3t@127.0.0.1:6379"),
             "unix:///run/redis.sock?db=1&password=s3cr3t",
@@ -287,12 +287,12 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     (values.SourceAddress, "is not an IP address; ", ["localhost", "127.0.0.1:80", "fe80::1%lo", "1.2.3"]),
     (
         values.SourceAddress,
-        "is not an address of this machine; ",
+        "is not an IP address of this machine; ",
         ["203.0.113.7", "2001:db8::7", "0.0.0.0", "::", "224.0.0.1"],
     ),
     (
         values.OptionalProxy,
-        "holds a password; leave it out, and write proxy_password",
+        "contains a password; remove it",
         ["http://u:s3cr3t@p.example:3128", "socks5://:s3cr3t@p.example:1080", "https://u:s3cr3t@p.example:1"],
     ),
     (values.OptionalProxy, "is an https proxy, which cannot be used; ", ["https://p.example:3128"]),
@@ -321,25 +321,25 @@ REFUSED: list[tuple[Any, str, list[object]]] = [
     ),
     (
         values.HeaderFields,
-        "is a header that the gateway or the bot writes itself; ",
+        "is a header that the gateway or the bot sets itself; ",
         [
             *({name: "1"} for name in ("Host", "content-length", "Transfer-Encoding", "Connection")),
             *({name: "1"} for name in ("Authorization", "Proxy-Authorization", "X-Gateway-Key", "Expect")),
             *({name: "1"} for name in ("Accept-Encoding", "Content-Type", "Upgrade", "TE")),
         ],
     ),
-    (values.HeaderFields, "has a header twice; ", [{"X-A": "1", "x-a": "2"}]),
+    (values.HeaderFields, "has the same header twice; ", [{"X-A": "1", "x-a": "2"}]),
     (values.CaFile, "is not a file that exists; ", ["/no/such/file.pem", ".", "x" * 600]),
     (values.PemFile, "is not a file that exists; ", ["/no/such/file.pem", ".", "x" * 600]),
-    (values.JournalFile, "is not a file in a folder that exists; ", ["/no/such/folder/journal.db", "."]),
-    (values.PemFile, "is not a file's name; ", [3]),
+    (values.JournalFile, "is not a file in an existing folder; ", ["/no/such/folder/journal.db", "."]),
+    (values.PemFile, "is not a file name; ", [3]),
     (values.OptionalSocket, "is not the path of a socket; ", ["/", "/run/\0bots"]),
     (
         values.OptionalSocket,
         "is longer than a socket's path may be",
         ["/" + "x" * SOCKET_PATH_BYTES, "/" + "ü" * 60],
     ),
-    (values.OptionalSocket, "begins with a ~ that names no home directory here; ", ["~nobody-here/x"]),
+    (values.OptionalSocket, "begins with a ~ that is not a home directory here; ", ["~nobody-here/x"]),
 ]
 
 
@@ -445,7 +445,7 @@ def test_a_ca_file_holds_certificates(tmp_path: Path) -> None:
     trustme.CA().cert_pem.write_to_path(file)
     assert read(values.CaFile, str(file)) == file
     file.write_text("no certificate")
-    assert refusal(values.CaFile, str(file)).startswith("holds no certificate; ")
+    assert refusal(values.CaFile, str(file)).startswith("contains no certificate; ")
 
 
 @pytest.mark.parametrize("kind", [values.CaFile, values.PemFile, values.JournalFile])
@@ -460,7 +460,7 @@ def test_a_file_that_this_user_may_not_look_at_is_a_mistake_and_no_crash(
     for look in ("is_file", "is_dir"):
         monkeypatch.setattr(Path, look, refuse)
     told = refusal(kind, "/var/lib/sealgate/file")
-    assert told == "is in a folder closed to this user; act as the gateway's user"
+    assert told == "is in a folder that this user may not read; run the command as the gateway's user"
 
 
 def test_a_journal_need_not_exist_yet(tmp_path: Path) -> None:

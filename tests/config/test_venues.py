@@ -118,7 +118,7 @@ def test_what_the_venue_says_is_shown_as_its_own(tmp_path: Path) -> None:
             "FOLDER/mine.toml:7: message: unknown name {tiemstamp}; did you mean timestamp?",
         ),
         ("'FOLDER/binary.toml'", "FOLDER/binary.toml is not UTF-8 text; save it as UTF-8"),
-        ("'FOLDER/large.toml'", "FOLDER/large.toml is too large for a venue's file; correct the path"),
+        ("'FOLDER/large.toml'", "FOLDER/large.toml is too large for a venue file; correct the path"),
         ("'other.toml'", "FOLDER/other.toml cannot be read: No such file or directory; correct the path"),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_key_needs_what_the_keys_of_its_kind_need(tmp_path: Path) -> None:
     text = problem(tmp_path, f"{mine}kind = 'rsa'\npassphrase = 'env:P'\n")
     assert text.endswith("keys.main.passphrase: has no effect: the venue mine requires none")
     text = problem(tmp_path, f"{mine}kind = 'hmac'\n")
-    assert text.endswith("keys.main.kind: is not taken by the venue mine; write ed25519 or rsa")
+    assert text.endswith("keys.main.kind: is not accepted by the venue mine; write ed25519 or rsa")
 
 
 def test_a_starter_file_has_the_settings_of_private_keys_where_the_venue_takes_them(tmp_path: Path) -> None:
@@ -272,11 +272,11 @@ def test_one_environment_holds_for_all_exchanges_that_have_no_own(tmp_path: Path
         ),
         (
             "environment = 'test'\n",
-            "environment: has no effect, as the file of the venue service names none; leave it out",
+            "environment: has no effect, because the file of the venue service has no environments",
         ),
         (
             f"{ONE}environment = 'test'\nbase_url = 'https://eu.mine.example'\n",
-            "base_url: cannot be combined with environment, which leads to https://test.mine.example; leave",
+            "base_url: cannot be combined with environment, which leads to https://test.mine.example; ",
         ),
         (f"{ONE}environment = 'A'\n", "environment: is not the name of an environment; "),
     ],

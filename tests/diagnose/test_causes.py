@@ -45,7 +45,7 @@ PROVEN, LIKELY, POSSIBLE = Weight.PROVEN, Weight.LIKELY, Weight.POSSIBLE
 # What the exchange said, what is known -> weight, words of the first cause, words of its fix
 CASES: list[tuple[int, str, dict[str, Any], Weight, str, str]] = [
     (401, SIGNATURE, {}, LIKELY, "belongs to another key", "keys.main.secret"),
-    (401, SIGNATURE, REFUSED_TOO, LIKELY, "[signing] is not", "sealgate discover --key main --path /v1/"),
+    (401, SIGNATURE, REFUSED_TOO, LIKELY, "[signing]", "sealgate discover --key main --path /v1/"),
     (401, SIGNATURE, ACCEPTED, LIKELY, "or was replaced", "keys.main.secret"),
     (401, SIGNATURE, ACCEPTED | SPOT_REFUSED, LIKELY, "of main, spot are swapped", "keys.main.secret"),
     (
@@ -60,24 +60,24 @@ CASES: list[tuple[int, str, dict[str, Any], Weight, str, str]] = [
     (401, KEY, {"record": ENDED}, PROVEN, "has expired", "new key"),
     (401, KEY, {"record": REVOKED}, PROVEN, "revoked", "new key"),
     (401, KEY, {"record": ACTIVE, "is_listed": True}, POSSIBLE, "mistyped", "compare"),
-    (401, KEY, {"is_listed": False}, LIKELY, "another user's", "keys.main.api_key"),
+    (401, KEY, {"is_listed": False}, LIKELY, "another user", "keys.main.api_key"),
     (401, KEY, {"shape": Shape(is_shorter=True)}, LIKELY, "are swapped", "swap"),
-    (401, NO_HEADERS, {}, LIKELY, "another name", "signing.header_prefix"),
+    (401, NO_HEADERS, {}, LIKELY, "headers", "signing.header_prefix"),
     (401, outside(-7000), {"clock_error_ms": None}, PROVEN, "clock is wrong", "clock.path"),
     (401, outside(1500, 1000), {"clock_error_ms": None}, PROVEN, "clock is wrong", "clock.path"),
-    (401, outside(7000), {}, LIKELY, "/time is not the clock", "clock.field"),
-    (401, "Invalid timestamp", {}, LIKELY, "/time is not the clock", "clock.path"),
-    (401, outside(900, 1000), {"round_trip_ms": 1200}, LIKELY, "stricter window than it states", "again"),
+    (401, outside(7000), {}, LIKELY, "another clock", "clock.field"),
+    (401, "Invalid timestamp", {}, LIKELY, "another clock", "clock.path"),
+    (401, outside(900, 1000), {"round_trip_ms": 1200}, LIKELY, "shorter receive window", "again"),
     (403, "API key lacks 'read' permission", {}, PROVEN, "no read", "give the key the read permission"),
     (403, "API key lacks it", {}, PROVEN, "for this request", "give the key"),
-    (403, IP.format("203.0.113.9"), {}, PROVEN, "lacks 203.0.113.9, which", "add 203.0.113.9"),
-    (403, "not in API key whitelist", {}, PROVEN, "public address", "add this machine's"),
+    (403, IP.format("203.0.113.9"), {}, PROVEN, "203.0.113.9, which", "add 203.0.113.9"),
+    (403, "not in API key whitelist", {}, PROVEN, "public IP address", "add this machine's"),
     (403, "Address mismatch", {}, PROVEN, "another user's address", "--path"),
-    (403, "No.", {}, LIKELY, "a firewall", "look at the reply"),
+    (403, "No.", {}, LIKELY, "a firewall", "read the reply"),
     (404, "Not found", {}, LIKELY, "the prefix is wrong", "upstream.prefix"),
     (401, "No.", {}, POSSIBLE, "the venue's file has no rule", "compare base_url"),
-    (422, "Validation error", {}, PROVEN, "its reply says why", "correct"),
-    (500, "Internal server error", {}, POSSIBLE, "a fault of its own", "status page"),
+    (422, "Validation error", {}, PROVEN, "the exchange's reply gives the reason", "correct"),
+    (500, "Internal server error", {}, POSSIBLE, "itself has a fault", "status page"),
 ]
 
 
@@ -96,8 +96,8 @@ def evidence(said: str, known: Facts) -> dict[str, str]:
 
 
 SECRET = "the secret belongs to another key, or was replaced"
-SCHEME = "[signing] is not what the exchange takes"
-PREFIX = "upstream.prefix is not what the exchange leaves out of the signature"
+SCHEME = "[signing] does not match what the exchange expects"
+PREFIX = "upstream.prefix is not the part of the path that the exchange leaves out of the signature"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_where_the_venues_file_says_how_it_is_signed_only_the_keys_own_settings_
         reply(401, body(SIGNATURE)), facts(venue="okx", scheme_is_default=False, accepted=("alt",))
     )
     assert (first.text, first.weight) == (SECRET, Weight.LIKELY)
-    assert last.fix == "remove [signing]: the file of okx says how requests are signed"
+    assert last.fix == "remove [signing]: the file of okx states how requests are signed"
 
 
 def test_the_headers_of_a_venue_are_those_of_its_file() -> None:
@@ -154,7 +154,7 @@ def test_a_kind_without_causes_names_none_and_leads_to_its_line_of_the_documents
     finding = blamed(
         "keys.main", "refused, 404", causes_of(reply(404, body("No open position found")), facts())
     )
-    assert finding.text == "refused, 404: its reply says why"
+    assert finding.text == "refused, 404: the exchange's reply gives the reason"
     assert finding.fix == clause(verdict("no_position").advice)
     assert [cause.evidence for cause in finding.causes] == ["docs/errors.md#no_position"]
 
@@ -172,14 +172,16 @@ def test_what_speaks_against_a_cause_puts_it_last() -> None:
 
 def test_a_smaller_window_is_told_beside_the_clock() -> None:
     found = evidence(outside(1500, 1000), facts())
-    assert found["/time is not the clock that the exchange checks by"] == (
-        "the timestamp was 1.5 s ahead of the exchange's time; /time was read to ±2 ms"
+    assert found["the exchange checks timestamps against another clock than /time shows"] == (
+        "the timestamp was 1.5 s ahead of the exchange's time; the exchange's time is accurate to ±2 ms"
     )
-    told = found["recv_window_ms is not what the exchange grants"]
-    assert told == "the exchange says 1000 ms, the configuration 5000 ms"
+    told = found["recv_window_ms differs from the window that the exchange grants"]
+    assert told == "the exchange states 1000 ms, the configuration 5000 ms"
 
 
-@pytest.mark.parametrize(("clock_error_ms", "seen"), [(None, ""), (2, "/time was read to ±2 ms")])
+@pytest.mark.parametrize(
+    ("clock_error_ms", "seen"), [(None, ""), (2, "the exchange's time is accurate to ±2 ms")]
+)
 def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int | None, seen: str) -> None:
     found = causes_of(reply(401, body("Timestamp outside recv_window")), facts(clock_error_ms=clock_error_ms))
     assert [cause.evidence for cause in found] == [seen]
@@ -187,7 +189,7 @@ def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int |
 
 def test_a_time_that_is_read_where_the_venues_file_says_is_nothing_to_correct() -> None:
     [cause] = causes_of(reply(401, body("Invalid timestamp")), facts(is_own_clock=False))
-    assert cause.text == "/time is not the clock that the exchange checks by"
+    assert cause.text == "the exchange checks timestamps against another clock than /time shows"
     assert "clock.path" not in cause.fix
 
 
@@ -196,9 +198,9 @@ def test_a_time_that_is_read_where_the_venues_file_says_is_nothing_to_correct() 
     [
         (401, "Invalid or expired session token", "store a new one where keys.main.session points"),
         (401, "Missing API key auth headers", "store a new one where keys.main.session points"),
-        (429, "Rate limit exceeded", "wait, and run it again"),
-        (502, "Bad Gateway", "look at the exchange's status page, and run it again"),
-        (503, "API key system not available", "look at the exchange's status page, and run it again"),
+        (429, "Rate limit exceeded", "wait, and run the command again"),
+        (502, "Bad Gateway", "look at the exchange's status page, and run the check again"),
+        (503, "API key system not available", "look at the exchange's status page, and run the check again"),
         (404, "Not found", "read the reply: the venue's file has no rule for this error"),
     ],
 )
@@ -222,7 +224,7 @@ def test_ipv6_is_a_second_cause() -> None:
 
 def test_what_is_no_address_is_not_repeated() -> None:
     [cause] = causes_of(reply(403, body("IP \x1b[31mevil not in API key whitelist")), facts())
-    assert cause.fix == "add this machine's public address to the key's whitelist in the app"
+    assert cause.fix == "add this machine's public IP address to the key's whitelist at the exchange"
 
 
 def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
@@ -256,7 +258,7 @@ def judgement(*reads: Read, is_public: bool = False) -> list[Finding]:
     [
         (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
         (reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
-        (reply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
+        (reply(200, b"<html>"), Level.WARN, "the reply to a signed read is not JSON"),
         (reply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
         (
             refused("API key lacks 'read' permission", 403),
@@ -329,7 +331,7 @@ def weighed(reply: WholeReply, **known: Any) -> list[tuple[Weight, str, str]]:
 def test_a_reply_for_several_things_makes_none_of_them_certain() -> None:
     assert weighed(NEITHER) == [
         (POSSIBLE, "the key lacks the permission for this request", ""),
-        (POSSIBLE, "the key's whitelist lacks 203.0.113.5, which the exchange saw", ""),
+        (POSSIBLE, "the exchange saw this machine as 203.0.113.5, which is not on the key's whitelist", ""),
         (POSSIBLE, "the API key is mistyped, revoked or expired", ""),
         (
             POSSIBLE,
@@ -377,7 +379,7 @@ def test_a_key_that_is_accepted_elsewhere_lacks_a_permission() -> None:
     assert {weight for weight, *_ in others} == {UNLIKELY}
     assert {seen for *_, seen in others} == {
         "GET /account is accepted with this key",
-        "a read without a key was answered",
+        "the exchange answered a read without a key",
     }
     [finding] = judgement(Read("ak", facts(accepted_read="GET /account"), NEITHER))
     assert finding.text.endswith("most likely the key lacks the permission for this request")
@@ -404,7 +406,7 @@ def test_a_nonce_that_is_too_low_blames_a_larger_unit_first(unit: str, fix: str)
 @pytest.mark.parametrize("unit", ["ns", "uuid", ""])
 def test_no_unit_is_larger_than_the_largest(unit: str) -> None:
     [cause] = causes_of(of_several(Means.NONCE), facts(venue="mine", nonce=unit))
-    assert cause.text.startswith("another program uses the key")
+    assert cause.text.startswith("another program uses the API key")
 
 
 def test_a_signature_that_is_one_of_several_things_is_no_witness_against_another() -> None:
@@ -419,7 +421,7 @@ NOT_SERVED = "the exchange does not serve this address (country?): 403 access fr
 
 def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> None:
     finding = judge_limited("exchange", 403, judged(403, BLOCKED), None)
-    assert (finding.level, finding.text) == (Level.FAIL, f"{NOT_SERVED}; nothing more was asked")
+    assert (finding.level, finding.text) == (Level.FAIL, f"{NOT_SERVED}; the check stopped here")
     assert finding.fix == ASK_WHETHER_SERVED
     [cause] = causes_of(reply(403, BLOCKED), facts())
     assert (cause.weight, cause.fix) == (LIKELY, ASK_WHETHER_SERVED)
@@ -447,7 +449,7 @@ def test_a_public_path_makes_no_witness() -> None:
 
 def test_a_read_does_not_tell_whether_a_key_may_trade() -> None:
     [finding] = judgement(read(GOOD, is_to_trade=True, is_listed=None))
-    words = "; only the exchange's list of keys shows whether it may trade (keys.main.session)"
+    words = "; only the exchange's list of keys shows whether the key may trade (set keys.main.session)"
     assert (finding.level, finding.text.endswith(words)) == (Level.OK, True)
     [finding] = judgement(read(GOOD, is_to_trade=True, is_listed=True))
     assert "may trade" not in finding.text

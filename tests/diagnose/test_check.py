@@ -65,7 +65,7 @@ async def test_what_every_set_up_should_have_is_told_with_the_lines_to_paste(
     assert result.exit_code == 0
     [bots], [journal] = (lines_of(result.stdout, f"warn  {area}") for area in ("bots", "journal"))
     assert "every program on this machine may read and trade" in bots
-    assert "after a crash, nothing shows which orders were in flight" in journal
+    assert "after a crash, no record shows which orders were in flight" in journal
     # They mend it as they stand.
     pasted = [line.strip() for line in result.stdout.splitlines() if line.startswith("      ")]
     make, *settings = pasted
@@ -100,7 +100,7 @@ async def test_an_exchange_that_closes_idle_connections_earlier_than_the_gateway
         result = await setup.check()
     assert result.exit_code == 0
     [line] = lines_of(result.stdout, "warn  upstream.keep_alive")
-    assert "the exchange closes idle connections after 5 s, this is 15 s" in line
+    assert "the exchange closes idle connections after 5 s, but this is 15 s" in line
 
 
 async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) ->
             b"401 Unauthorized",
             "compare venue and base_url with the exchange's documents (Bybit v5 is at https:",
         ),
-        (b"503 Service Unavailable", "run it again; if it persists, look at"),
+        (b"503 Service Unavailable", "run the check again; if it persists, look at"),
     ],
 )
 async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
@@ -152,10 +152,10 @@ async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
 @pytest.mark.parametrize(
     ("venue", "status", "body", "words"),
     [
-        ("bybit", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
-        ("htx", LEGAL_REASONS, b"", "451; nothing more was asked"),
+        ("bybit", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; the check stopped here"),
+        ("htx", LEGAL_REASONS, b"", "451; the check stopped here"),
         # No path for the time: its own lines begin with any path at all.
-        ("bitfinex", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
+        ("bitfinex", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; the check stopped here"),
     ],
 )
 async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
@@ -178,15 +178,15 @@ async def test_a_wait_that_stands_in_the_venues_own_header_is_told(tmp_path: Pat
     async with raw_setup(tmp_path) as setup:
         setup.has(VENUE="hitbtc")
         setup.answers(lambda _: say(reply(b"429 Too Many Requests", b"{}")))
-        assert "wait a while, and run it again" in (await setup.check()).stdout
+        assert "wait a while, and run the check again" in (await setup.check()).stdout
         setup.has(VENUE="kucoin", KEYS__MAIN__PASSPHRASE=f"file:{setup.write('phrase', 'a phrase')}")
         refusal = reply(b"429 Too Many Requests", b'{"code": "429000"}', b"gw-ratelimit-reset: 7000")
         setup.answers(lambda _: say(refusal))
-        assert "wait 7 s, and run it again" in (await setup.check()).stdout
+        assert "wait 7 s, and run the check again" in (await setup.check()).stdout
 
 
 SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
-SAW = "203.0.113.5, which the exchange saw"
+SAW = "203.0.113.5, which is not on the key's whitelist"
 
 
 async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
@@ -275,9 +275,9 @@ async def test_the_usual_read_of_a_venue_excludes_what_a_refusal_can_mean(tmp_pa
     [line] = lines_of(result.stdout, "fail  keys.main")
     assert "most likely the key lacks the permission for this request" in line
     told = [one for one in result.stdout.splitlines() if ". unlikely: " in one]
-    excluded = f"the key's whitelist lacks {SAW} (GET /api/v3/account is accepted with this key)"
+    excluded = f"the exchange saw this machine as {SAW} (GET /api/v3/account is accepted with this key)"
     assert any(excluded in one for one in told)
-    assert any("the exchange shuts this address out" in one for one in told)
+    assert any("the exchange has blocked this IP address" in one for one in told)
 
 
 def kraken(request: Received) -> Act:
@@ -394,7 +394,7 @@ async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
     assert "1. likely: the secret belongs to another key" in result.stdout
-    assert "2. possible: [signing] is not what the exchange takes" in result.stdout
+    assert "2. possible: [signing] does not match what the exchange expects" in result.stdout
     assert result.stdout.index("1. likely") < result.stdout.index("SEALGATE_BASE_URL")
     assert "1 fail" in result.stdout.splitlines()[-1]
 
@@ -450,7 +450,7 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             assert result.exit_code == 0
             assert "running and ready" in lines_of(result.stdout, "ok  gateway")[0]
             assert "is in use by the running gateway" in lines_of(result.stdout, "ok  listen.tcp")[0]
-            assert "keys.main: no limit known yet" in lines_of(result.stdout, "ok  limits")[0]
+            assert "keys.main: no rate limit known yet" in lines_of(result.stdout, "ok  limits")[0]
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
             assert lines_of(other.stdout, "ok  gateway") == []
@@ -512,7 +512,10 @@ async def test_a_pause_that_the_journal_remembers_is_kept(tmp_path: Path) -> Non
             paused = {place_of(setup.upstream.base_url, "ak-public-1"): [{"pause": 600.0}]}
             write_limits(database, paused, System().wall())
         result = await setup.check()
-        assert "as the journal remembers; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
+        assert (
+            "the exchange has blocked this IP address or an API key; run this again in"
+            in lines_of(result.stdout, "warn  exchange")[0]
+        )
         async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
             await program.line('"pause_remembered"')
         assert setup.upstream.received == []
@@ -564,7 +567,7 @@ def test_who_a_bot_is_at_its_own_address() -> None:
     }
     assert list(look_at_addresses(config_of(tree), {}, is_running=True)) == [
         ok("bots.grid.listen", "127.0.0.1:0 is in use by the running gateway"),
-        ok("bots.grid.listen", "every program on this machine is grid there, without a token"),
+        ok("bots.grid.listen", "every program on this machine counts as grid there, without a token"),
     ]
 
 
@@ -574,7 +577,7 @@ def test_a_bots_own_address_that_listen_hosts_does_not_name() -> None:
         "keys": {"main": {"api_key": "ak-public-1", "secret": "env:NOWHERE"}},
         "bots": {"grid": {"listen": "[::1]:8802"}, "watch": {"listen": "127.0.0.1:8803"}},
     }
-    text = "has no ::1: a bot that calls [::1]:8802 by it gets 421"
+    text = "lacks ::1: a bot that connects to [::1]:8802 under this name gets 421"
     assert list(look_at_reach(config_of(tree))) == [warn("listen.hosts", text, 'add "::1" to it')]
 
 
@@ -582,7 +585,7 @@ UNENCRYPTED = warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
 UNNAMED = warn(
     "listen.hosts",
     "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421",
-    "add the host name that those bots use",
+    "add the host name that those bots use to listen.hosts",
 )
 EVERYWHERE = "0.0.0.0:8787"
 CASES = {

@@ -36,7 +36,7 @@ async def test_the_settings_are_printed_to_paste() -> None:
         config = Config.model_validate({"base_url": sandbox.base_url, **table})
         assert (config.signing.encoding, config.signing.target) == ("base64", "path_and_query")
         assert f"\nto {sandbox.base_url}, with key main (" in result.stderr
-        assert "put this into sealgate.toml, it changes encoding, target" in result.stderr
+        assert "put this into sealgate.toml; it changes encoding, target" in result.stderr
         pasted = {f"SIGNING__{name.upper()}": value for name, value in table["signing"].items()}
         again = await discover(environ=environ_of(sandbox, **pasted))
         assert "the configuration already says so" in again.stderr
@@ -70,7 +70,7 @@ async def test_a_read_that_the_configuration_has_by_post_is_sent_by_post(tmp_pat
         result = await discover("--path", "/v1/trade/orders/query", environ=environ)
         sent = {(one.method, one.target) for one in upstream.received}
     assert sent == {(b"POST", b"/v1/trade/orders/query")}
-    assert "  POST /v1/trade/orders/query?limit=1, signed another way" in result.stderr
+    assert "  POST /v1/trade/orders/query?limit=1, each time signed in another way" in result.stderr
 
 
 async def test_json_is_one_document() -> None:
@@ -81,7 +81,7 @@ async def test_json_is_one_document() -> None:
     assert document["signing"]["encoding"] == "hex"
     assert document["signed_reads"] == len(document["tried"]) == 3
     assert document["clock_offset_s"] == pytest.approx(90, abs=5)
-    assert "this host's clock is " in result.stderr
+    assert "this machine's clock is " in result.stderr
     assert " behind the exchange's" in result.stderr
 
 
@@ -103,7 +103,7 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
     "open path": ({"public_symbols": True}, {}, [], 1, "is answered even without a valid signature"),
     "no such path": ({}, {}, ["--path", "/v1/trade/none"], 1, "answered with 404"),
     "limit": ({"limit_requests": 1, "limit_window_s": 900.0}, {}, [], 1, "rate limit is reached (429 "),
-    "session path": ({}, {}, ["--path", "/v1/trade/api-keys"], 2, "is not read with a signature"),
+    "session path": ({}, {}, ["--path", "/v1/trade/api-keys"], 2, "is a read without a signature"),
 }
 
 
@@ -124,7 +124,10 @@ async def test_a_read_that_is_refused_is_told_though_the_scheme_is_found() -> No
         path = "/v1/trade/user/0xabc/positions"
         result = await discover("--path", path, environ=environ_of(sandbox))
     assert result.exit_code == 0
-    assert "the signature is right, but the read itself is refused: 403 Address mismatch" in result.stderr
+    assert (
+        "the signature is right, but the exchange refuses the read itself: 403 Address mismatch"
+        in result.stderr
+    )
 
 
 ENVIRON = {
@@ -164,7 +167,7 @@ async def test_a_query_that_teaches_nothing_leaves_the_target_open() -> None:
         result = await discover(environ=ENVIRON | {"SEALGATE_BASE_URL": upstream.base_url})
     assert result.exit_code == 1
     assert "target" not in tomllib.loads(result.stdout)["signing"]
-    assert "whether the query is signed stays open: with ?limit=1" in result.stderr
+    assert "it is still open whether the query is signed: with ?limit=1" in result.stderr
     assert len(set(signatures)) == len(signatures) == 4
 
 
@@ -172,13 +175,13 @@ async def test_a_time_that_cannot_be_read_is_told() -> None:
     async with running_sandbox() as sandbox:
         result = await discover(environ=environ_of(sandbox, CLOCK__PATH="/v1/trade/none"))
     assert result.exit_code == 0
-    assert "/v1/trade/none: the answer was 404; signed by" in result.stderr
+    assert "/v1/trade/none: the answer was 404" in result.stderr
 
 
 async def test_the_help_and_the_announcement_promise_what_the_plan_takes_at_most() -> None:
     most = 1 + make_plan(set(SecretIs), Way(Encoding.HEX, SecretIs.UTF8), SignedTarget.PATH).most_reads
     told = (await ended_command("discover", "--help", environ={})).stdout
-    assert f"{most} at most" in " ".join(told.split())
+    assert f"at most {most} reads" in " ".join(told.split())
     async with running_sandbox() as sandbox:
         result = await discover(environ=environ_of(sandbox))
     assert f"at most {most} reads" in result.stderr
@@ -209,5 +212,5 @@ async def test_on_a_terminal_it_asks(answer: bytes, code: int, sent: int) -> Non
         os.close(ours)
         os.close(theirs)
         assert process.returncode == code
-        assert b"Send them? [y/N]" in told
+        assert b"Send these reads? [y/N]" in told
         assert sandbox.exchange.journal._last == sent

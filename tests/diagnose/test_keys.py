@@ -15,7 +15,7 @@ from sealgate.sandbox.models.control import NewUser
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
-NOW = datetime.now(UTC)  # noqa: TID251 - the command goes by this host's clock
+NOW = datetime.now(UTC)  # noqa: TID251 - the command goes by this machine's clock
 LIST = b"/v1/trade/api-keys"
 
 
@@ -211,7 +211,7 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
     "unreachable": ({}, {"SEALGATE_BASE_URL": NOBODY}, ["list"], 1, f"{NOBODY} cannot be reached: "),
     "limit": (
         *({"limit_requests": 1, "limit_window_s": 900.0, "limit_by": "all"}, {}, ["audit", "main"], 1),
-        "429 Rate limit exceeded; wait, and run it again",
+        "429 Rate limit exceeded; wait, and run the command again",
     ),
     "no such key": ({}, {}, ["audit", "ak-x"], 1, "ak-x: the list has no such key"),
 }
@@ -268,14 +268,14 @@ async def test_an_answer_that_is_no_list(arguments: list[str]) -> None:
         }
         result = await keys(*arguments, environ=environ)
     assert result.exit_code == 1
-    assert "the answer is not what the exchange documents" in result.stderr
+    assert "the reply differs from the exchange's documents" in result.stderr
 
 
 async def test_an_answer_that_is_too_long() -> None:
     async with exchange([listed(OURS, label="x" * 3_000_000)]) as (_, environ):
         result = await keys("list", environ=environ)
     assert result.exit_code == 1
-    assert "the answer is not what the exchange documents" in result.stderr
+    assert "the reply differs from the exchange's documents" in result.stderr
 
 
 async def test_two_that_are_written_alike() -> None:

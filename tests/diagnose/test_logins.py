@@ -110,32 +110,32 @@ WHAT = "the login on ws.example.com/v1"
         (
             attempt(Outcome.LIMITED, "too many of the-key", None, "the-key"),
             Level.WARN,
-            f"{WHAT} was refused for the limit, too many of …, so nothing more was tried",
-            "wait a while, and run it again",
+            f"{WHAT} was refused because of the rate limit, too many of …; the check stopped here",
+            "wait a while, and run the check again",
         ),
         (
             attempt(Outcome.UNSAID),
             Level.WARN,
-            f"{WHAT} was sent, and the venue's file does not say what answers it; nothing came",
-            "compare it with the exchange's documents",
+            f"{WHAT} was sent, but the venue's file does not describe the reply; no reply arrived",
+            "compare the reply with the exchange's documents",
         ),
         (
             attempt(Outcome.UNSAID, '{"ok":1}'),
             Level.WARN,
-            f"{WHAT} was sent, and the venue's file does not say what answers it; what came is " + '{"ok":1}',
-            "compare it with the exchange's documents",
+            f'{WHAT} was sent, but the venue\'s file does not describe the reply; the reply is {{"ok":1}}',
+            "compare the reply with the exchange's documents",
         ),
         (
             attempt(Outcome.SILENT),
             Level.FAIL,
             f"{WHAT} was not answered",
-            "look at the exchange's status page, and run it again",
+            "look at the exchange's status page, and run the check again",
         ),
         (
             attempt(Outcome.SILENT, "pong"),
             Level.FAIL,
-            f"{WHAT} was not answered; what came is pong",
-            "look at the exchange's status page, and run it again",
+            f"{WHAT} was not answered; the last message is pong",
+            "look at the exchange's status page, and run the check again",
         ),
     ],
 )
@@ -171,7 +171,7 @@ def causes(reply: WholeReply, **known: object) -> list[tuple[Weight, str]]:
 
 
 LACKS = (Weight.POSSIBLE, "the key lacks what this stream needs")
-ELSEWHERE = (Weight.POSSIBLE, "the stream is of another environment or region than the key")
+ELSEWHERE = (Weight.POSSIBLE, "the stream and the key belong to different environments or regions")
 WRONG = (Weight.LIKELY, "the key or its secret is wrong")
 ACCEPTED = {"accepted_read": "GET /v1/x"}
 

@@ -58,7 +58,7 @@ async def test_one_that_its_public_key_does_not_fit_is_told(
     setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode())
     (told,) = await said_of_key(setup, "fail")
     assert "its public key refuses a signature that the private key made" in told
-    assert "copy the key again, or make another by `sealgate keys new --kind KIND`" in told
+    assert "copy the key again, or make a new one with `sealgate keys new --kind KIND`" in told
 
 
 async def test_a_kind_that_the_exchange_advises_against_is_warned_of(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_a_kind_that_the_exchange_advises_against_is_warned_of(tmp_path: P
     assert "make an Ed25519 key" in told
     readable, kind = await said_of_key(setup, "ok")
     assert "the secret is readable from file:" in readable
-    assert "it is no private key, so it signs as an HMAC secret" in kind
+    assert "the secret is not a private key, so it is used for HMAC" in kind
 
 
 async def test_a_secret_that_is_sent_itself_is_told(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ async def test_a_secret_that_is_sent_itself_is_told(tmp_path: Path) -> None:
     )
     setup = mine(tmp_path, SECRET, venue)
     assert any(
-        "Mine gets the secret itself with each request" in line for line in await said_of_key(setup, "ok")
+        "Mine receives the secret itself with each request" in line for line in await said_of_key(setup, "ok")
     )
 
 

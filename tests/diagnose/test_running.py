@@ -43,11 +43,12 @@ def test_what_is_known_of_limits() -> None:
     keys = [KEY | {"limits": [shared]}, KEY | {"alias": "alt", "limits": []}]
     _, first, second = judge_running(running(keys=keys), ALL)
     words = (
-        "20 per 1 s, from 14 refusals; something else seems to use this limit too; next: 21 per 1 s, in 40 s"
+        "20 per 1 s, from 14 refusals; another program seems to use this limit as well; "
+        "next: 21 per 1 s, in 40 s"
     )
     assert (first, second) == (
         ok("limits", f"keys.main: {words}"),
-        ok("limits", "keys.alt: no limit known yet"),
+        ok("limits", "keys.alt: no rate limit known yet"),
     )
 
 
@@ -81,8 +82,8 @@ def test_a_ban_fails_in_the_exchange_s_words() -> None:
     late = {**ban, "means": "limited", "kind": "rate_limited", "last_ms": 1_790_000_005_000}
     found = judge_pause({"errors": [late, ban | {"evidence": evidence}]}, "spot", 597.2)
     assert found.level is Level.FAIL
-    assert found.text.endswith(f"address or key since 2026-09-21 14:13:20 UTC, {evidence}")
-    assert found.fix == "stop what else uses them, and run this again in 597 s"
+    assert found.text.endswith(f"since 2026-09-21 14:13:20 UTC, {evidence}")
+    assert found.fix == "stop other programs that use them, and run this again in 597 s"
     for errors in ([], [{**ban, "over_since_ms": 1}], [late]):
         assert judge_pause({"errors": errors}, "spot", 5.0).level is Level.WARN
 

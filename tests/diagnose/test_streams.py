@@ -262,7 +262,7 @@ async def test_a_refused_login_is_told_in_the_exchanges_words_without_what_is_se
         assert "ak-public-1" not in result.stdout
         # The signed read is accepted, so that neither key nor secret is to blame.
         assert "possible: the key lacks what this stream needs" in result.stdout
-        assert "possible: the stream is of another environment or region than the key" in result.stdout
+        assert "possible: the stream and the key belong to different environments or regions" in result.stdout
         assert "key or its secret is wrong" not in result.stdout
         # A message without words is told as it is.
         exchange.react = answers(code=7)
@@ -274,7 +274,7 @@ async def test_what_the_venues_rules_know_of_a_refusal_is_its_cause(tmp_path: Pa
     async with running(tmp_path) as (setup, exchange):
         exchange.react = answers(code=10002, msg="Timestamp for this request is outside of the window.")
         line = last((await setup.check("--streams")).stdout, "fail")
-        assert "probably /time is not the clock that the exchange checks by" in line
+        assert "probably the exchange checks timestamps against another clock than /time shows" in line
         # What an accepted read speaks against is not blamed.
         exchange.react = answers(code=10003, msg="Error sign.")
         assert "which can mean:" in last((await setup.check("--streams")).stdout, "fail")
@@ -283,7 +283,10 @@ async def test_what_the_venues_rules_know_of_a_refusal_is_its_cause(tmp_path: Pa
         assert "most likely the secret belongs to another key, or was replaced" in line
         exchange.react = answers(code=7, msg="no")
         line = last((await setup.check("--streams")).stdout, "fail")
-        assert "most likely the key or its secret is wrong; see the line above about its signed read" in line
+        assert (
+            "most likely the key or its secret is wrong; fix the key's signed read first (keys.main above)"
+            in line
+        )
 
 
 async def test_a_refusal_for_the_limit_ends_it(tmp_path: Path) -> None:
@@ -291,11 +294,14 @@ async def test_a_refusal_for_the_limit_ends_it(tmp_path: Path) -> None:
         has_second_key(setup)
         exchange.react = answers(code=429, msg="too many logins")
         line = last((await setup.check("--streams")).stdout, "warn")
-        assert "was refused for the limit, too many logins, so nothing more was tried; wait a while" in line
+        assert (
+            "was refused because of the rate limit, too many logins; the check stopped here; wait a while"
+            in line
+        )
         assert len(exchange.opened) == 1
         exchange.refusal = web.Response(status=429, text='{"msg": "slow down"}')
         line = last((await setup.check("--streams")).stdout, "warn")
-        assert "was refused for the limit, 429 slow down" in line
+        assert "was refused because of the rate limit, 429 slow down" in line
         assert len(exchange.opened) == 2
 
 
@@ -322,7 +328,7 @@ async def test_an_exchange_that_hangs_up(tmp_path: Path) -> None:
         assert "was refused, it closed the stream: 4001 bad signature" in line
         exchange.react = vanishes
         line = last((await setup.check("--streams")).stdout, "fail")
-        assert "was refused, it closed the connection without a word" in line
+        assert "was refused, it closed the connection without a reason" in line
 
 
 async def test_what_cannot_be_reached(tmp_path: Path) -> None:
@@ -352,7 +358,7 @@ async def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     async with running(tmp_path) as (setup, exchange):
         exchange.react = answers(op="news")
         line = last((await setup.check("--streams")).stdout, "fail")
-        assert 'was not answered; what came is {"op":"news"}; look at the exchange' in line
+        assert 'was not answered; the last message is {"op":"news"}; look at the exchange' in line
         exchange.react = None
         assert "private was not answered; look at" in last((await setup.check("--streams")).stdout, "fail")
 
@@ -364,11 +370,11 @@ async def test_where_the_file_does_not_say_what_answers_it(
         exchange.react = answers(ok=True)
         result = await setup.check("--streams")
         line = last(result.stdout, "warn")
-        assert "does not say what answers it; what came is {" in line
+        assert "does not describe the reply; the reply is {" in line
         assert result.exit_code == 0
         monkeypatch.setattr("sealgate.diagnose.streams._REPLY_S", 0.05)
         exchange.react = None
-        assert "answers it; nothing came; compare" in last((await setup.check("--streams")).stdout, "warn")
+        assert "no reply arrived; compare" in last((await setup.check("--streams")).stdout, "warn")
 
 
 async def test_a_signed_handshake(tmp_path: Path) -> None:

@@ -24,16 +24,16 @@ DAY = 86_400.0
 @pytest.mark.parametrize(
     ("offset_s", "error_s", "level", "words"),
     [
-        (0.003, 0.002, Level.OK, "known to ±2 ms; this machine's clock is off by +3 ms"),
-        (0.0, 0.0021, Level.OK, "known to ±3 ms"),
-        (0.0, 0.0001, Level.OK, "known to ±1 ms; this machine's clock is off by +0 ms"),
+        (0.003, 0.002, Level.OK, "accurate to ±2 ms; this machine's clock is off by +3 ms"),
+        (0.0, 0.0021, Level.OK, "accurate to ±3 ms"),
+        (0.0, 0.0001, Level.OK, "accurate to ±1 ms; this machine's clock is off by +0 ms"),
         (120.0, 0.002, Level.WARN, "this machine's clock is 120.0 s behind, which the gateway corrects"),
         (-120.0, 0.002, Level.WARN, "this machine's clock is 120.0 s ahead, which the gateway corrects"),
         (1.002, 0.002, Level.OK, "this machine's clock is off by +1002 ms"),
         (1.003, 0.002, Level.WARN, "this machine's clock is 1.0 s behind"),
-        (0.0, 2.5, Level.OK, "known to ±2500 ms"),
-        (0.0, 2.501, Level.FAIL, "known to ±2501 ms, not precise enough for a recv_window of 5000 ms"),
-        (120.0, 3.0, Level.FAIL, "known to ±3000 ms, not precise enough for a recv_window of 5000 ms"),
+        (0.0, 2.5, Level.OK, "accurate to ±2500 ms"),
+        (0.0, 2.501, Level.FAIL, "accurate to ±2501 ms, not precise enough for a recv_window of 5000 ms"),
+        (120.0, 3.0, Level.FAIL, "accurate to ±3000 ms, not precise enough for a recv_window of 5000 ms"),
     ],
 )
 def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> None:
@@ -76,8 +76,8 @@ def test_the_certificate_that_bots_see(starts: float, ends: float, level: Level,
 @pytest.mark.parametrize(
     ("code", "text", "fix"),
     [
-        (10, "the certificate of a.example has expired", "this machine's clock says 2027-01-15"),
-        (9, "the certificate of a.example is not valid yet", "this machine's clock says 2027-01-15"),
+        (10, "the certificate of a.example has expired", "this machine's clock shows 2027-01-15"),
+        (9, "the certificate of a.example is not valid yet", "this machine's clock shows 2027-01-15"),
         (64, "the certificate is not for a.example", "correct the host in base_url"),
         (62, "the certificate is not for a.example", "correct the host in base_url"),
         (18, "the certificate of a.example is signed by an unknown authority", "upstream.ca_file"),
@@ -171,7 +171,7 @@ def test_an_exchange_that_has_neither_of_two_paths() -> None:
     base_url, clock = judge_paths(CLOCK, NO_TIME, read, "https://exchange.example", HOME)
     both = "GET /v1/trade/time was answered 404, and GET /v1/trade/symbols/list was answered 404"
     assert (base_url.area, base_url.level) == ("base_url", Level.FAIL)
-    assert base_url.text == f"https://exchange.example: {both}; is it the exchange's?"
+    assert base_url.text == f"https://exchange.example: {both}"
     assert base_url.fix.startswith("compare base_url with the exchange's documents (Mine is at https://mine")
     assert clock is CLOCK
 

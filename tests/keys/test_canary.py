@@ -127,7 +127,7 @@ def test_each_way_to_key_an_hmac_has_its_canary() -> None:
 async def test_no_way_to_key_an_hmac_leaves_a_copy_in_memory(
     folder: Path, canary: bytes, settings: dict[str, str], store: Callable[[bytes], bytes]
 ) -> None:
-    """Neither as it was stored nor decoded. A passphrase stays, as each request needs it."""
+    """Neither as it was stored nor decoded. A passphrase stays, because each request needs it."""
     successor, passphrase = new_canary(), new_canary()
     (folder / "main.passphrase").touch(mode=0o600)
     (folder / "main.passphrase").write_bytes(passphrase)

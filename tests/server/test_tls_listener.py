@@ -328,7 +328,8 @@ def test_authorities_that_cannot_be_loaded(certificates: Certificates, spoil: ob
     with pytest.raises(StartError) as refused:
         server_context(listen)
     assert str(refused.value) == (
-        f"listen.client_ca {certificates.ca_file}: holds no certificate; name a PEM file of CA certificates"
+        f"listen.client_ca {certificates.ca_file}: contains no certificate; "
+        "name a PEM file of CA certificates"
     )
 
 

@@ -13,20 +13,20 @@ from sealgate.cli.frame import Program
 # Name, the module, with the attribute where it is not `command`, and the line that --help shows.
 COMMANDS = {
     "serve": ("sealgate.cli.serve", "Run the gateway."),
-    "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
+    "sandbox": ("sealgate.cli.sandbox", "Run a sandbox exchange on this machine, to try things out."),
     "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
     "venues": ("sealgate.cli.venues", "List the supported exchanges, and what each requires."),
-    "check": ("sealgate.cli.check", "Find what is wrong with the set-up, and what to do about it."),
+    "check": ("sealgate.cli.check", "Check settings, keys, clock and network; say how to fix faults."),
     "config": ("sealgate.cli.config", "Set up a gateway, add an exchange, show the values in effect."),
     "top": ("sealgate.cli.top", "Show limit, bots, clock and errors of the running gateway, live."),
     "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
-    "discover": ("sealgate.cli.discover", "Find out how the exchange wants requests signed."),
+    "discover": ("sealgate.cli.discover", "Detect how requests must be signed (default venue only)."),
     "keys": (
         "sealgate.cli.keys",
-        "List the keys at the exchange, say what is wrong; make new ones.",
+        "List the API keys at the exchange, audit them, make new ones.",
     ),
     "orders": ("sealgate.cli.orders", "List the orders in doubt, and settle them."),
-    "halt": ("sealgate.cli.control:halt", "Stop orders at once; reads and cancels still pass."),
+    "halt": ("sealgate.cli.control:halt", "Halt orders immediately; reads and cancels still pass."),
     "resume": ("sealgate.cli.control:resume", "Lift a halt, so that new orders pass again."),
     "reload": ("sealgate.cli.control:reload", "Reload configuration and secrets in the running gateway."),
     "healthcheck": ("sealgate.cli.healthcheck", "Exit with 0 if the running gateway is ready."),
@@ -38,4 +38,4 @@ COMMANDS = {
 @click.group(cls=Program, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="sealgate %(version)s")
 def main() -> None:
-    """Sign, pace and forward the requests of trading bots, whose API secrets stay here."""
+    """Sign, pace and forward the requests of trading bots, and keep their API secrets."""

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class GoneError(Exception):
-    """The gateway does not answer, or not as one. `str()` is one line: cause and fix."""
+    """No gateway answers, or what answers is not a gateway. `str()` is one line: cause and fix."""
 
 
 def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Address", str]:
-    """Return `admin.tcp` of the configuration, and a Host name that is taken there.
+    """Return `admin.tcp` of the configuration, and a host name that it accepts.
 
-    Without any configuration it is the default, as the gateway's may stand in another terminal alone. Leaves
-    with exit code 2 where nobody can be asked there; `other_way` is what may be done instead of fixing a free
-    port.
+    Without a configuration, return the default: the gateway's configuration may exist only in the environment
+    of another terminal. Exits with code 2 if admin.tcp is off or has port 0; `other_way` then names an
+    alternative to giving it a fixed port.
     """
     from sealgate.config.load import load_admin
 
     admin = load_admin(config_file, os.environ)
     if admin.tcp is None:
-        leave_with_error("admin.tcp is off, so there is nothing to ask; give it an address")
+        leave_with_error("admin.tcp is off, so there is no address to ask; set one")
     if admin.tcp.port == 0:
         leave_with_error(
             f"admin.tcp has port 0, which means a new port at each start; give it a fixed one{other_way}"
@@ -42,9 +42,9 @@ def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Addre
 def asking(
     place: tuple["Address", str], path: str, patience_s: float, usual: Collection[int] = (HTTPStatus.OK,)
 ) -> Iterator[HTTPResponse]:
-    """Ask for a path, and yield the reply if its status is a usual one.
+    """Request a path, and yield the reply if its status is one of `usual`.
 
-    `place` is an address and a Host name. Raises GoneError, also for what fails in the block.
+    `place` is an address and a host name. Raises GoneError, also for an error of the connection in the block.
     """
     address, host_name = place
     with closing(tcp_connection(address, patience_s)) as connection:
@@ -59,7 +59,7 @@ def asking(
         except OSError as error:
             cause = f"{plain_cause(error)}; start it with `sealgate serve`"
         except HTTPException:
-            cause = "what listens there does not speak HTTP; is it the gateway's admin.tcp?"
+            cause = "the program listening there does not speak HTTP; is it the gateway's admin.tcp?"
         else:
             return
         raise GoneError(f"no gateway answers at {address}: {cause}")

@@ -1,4 +1,4 @@
-"""`sealgate check`: what is wrong with the set-up, and what to do about it (diagnose/check.py)."""
+"""`sealgate check`: find faults of the set-up, and say how to fix them (diagnose/check.py)."""
 
 import json
 import os
@@ -12,17 +12,19 @@ from sealgate.machine.findings import Finding
 
 @click.command("check")
 @config_option
-@click.option("--offline", is_flag=True, help="Stop before the network.")
+@click.option("--offline", is_flag=True, help="Check only what needs no network.")
 @click.option(
-    "--streams", "has_streams", is_flag=True, help="Log in on a stream (WebSocket) with each key, too."
+    "--streams", "has_streams", is_flag=True, help="Also log in on a stream (WebSocket) with each key."
 )
 @click.option(
-    "--path", metavar="PATH", help="What to read with each key.  [default: the venue's own signed read]"
+    "--path",
+    metavar="PATH",
+    help="The path to read with each key, as a test.  [default: the venue's own signed read]",
 )
 @click.option(
     "--explain", is_flag=True, help="Show all causes, most likely first, then where each setting comes from."
 )
-@exchange_option("Check this one alone.  [default: all]")
+@exchange_option("Check only this exchange.  [default: all]")
 @json_option
 def command(  # noqa: PLR0913 - one for each option
     config_file: Path | None,
@@ -36,10 +38,10 @@ def command(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Check configuration, secrets, files, addresses, clock and keys; say what is wrong and how to fix it.
 
-    It changes nothing and sends only reads, to each exchange: three for the time, one without a signature,
+    It changes nothing and sends only reads. Each exchange gets three for the time, one without a signature,
     and one for each key and session token. With --streams it also opens a stream with each key, logs in and
-    closes it. After a 429 nothing more is sent there. The gateway may be running. Run this as the user that
-    the gateway runs as.
+    closes it. After a 429 it sends nothing more to that exchange. The gateway may be running. Run this as the
+    user that the gateway runs as.
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """

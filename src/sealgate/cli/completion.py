@@ -1,4 +1,4 @@
-"""`sealgate completion`: what makes a shell complete commands and options."""
+"""`sealgate completion`: the script with which a shell completes commands and options."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -14,7 +14,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print what a shell reads to complete commands and options.
+    """Print the completion script for bash, zsh or fish.
 
     Bash: eval "$(sealgate completion bash)" in ~/.bashrc; zsh the same in ~/.zshrc; fish: sealgate completion
     fish > ~/.config/fish/completions/sealgate.fish

@@ -46,14 +46,14 @@ def send(
     *,
     is_checked_by_gateway: bool = False,
 ) -> tuple[dict[str, Any], str]:
-    """Send a command to the gateway that is meant; return its answer, and which gateway that is.
+    """Send a command to the intended gateway; return its answer, and a description of the gateway.
 
-    Any gateway at `socket_file` is meant, else only the configuration's own. Leaves with exit code 1 if it
-    does not answer, or says no, and with 2 if no configuration says which one is meant.
-    `is_checked_by_gateway` says that the gateway itself reports mistakes in the configuration.
+    With `socket_file`, any gateway at that socket is accepted, else only the configuration's own. Exits with
+    code 1 if the gateway does not answer or refuses the command, and with 2 if no configuration says which
+    gateway is intended. `is_checked_by_gateway`: the gateway itself reports mistakes in the configuration.
     """
     own = _own_gateway(config_file, socket_file)
-    if own.trouble and not is_checked_by_gateway:  # it stops nobody: a halt is urgent
+    if own.trouble and not is_checked_by_gateway:  # only a warning: a halt is urgent
         for line in str(own.trouble).splitlines():
             click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     with _connected(own) as connection:
@@ -65,9 +65,9 @@ def send(
 
 
 def _own_gateway(config_file: Path | None, socket_file: Path | None) -> "OwnGateway":
-    """Return what the user, or else the configuration, says of the gateway that is meant.
+    """Return how to recognize the intended gateway, from the options or else from the configuration.
 
-    Raises ConfigError, which says how to do without a configuration.
+    Raises ConfigError, whose text says how to act without a configuration.
     """
     from sealgate.config import ConfigError
     from sealgate.config.files import default_places
@@ -80,39 +80,39 @@ def _own_gateway(config_file: Path | None, socket_file: Path | None) -> "OwnGate
     except ConfigError as error:
         default = " or ".join(map(str, default_places(os.environ)))
         hint = (
-            "in a hurry, pass --socket with the path of the running gateway's admin.unix "
+            "if it is urgent, pass --socket with the path of the running gateway's admin.unix "
             f"(by default {default}): that needs no configuration"
         )
         raise ConfigError([str(error), hint]) from None
 
 
 def _places(own: "OwnGateway") -> tuple[Path, ...]:
-    """Return where its socket may be."""
+    """Return the paths where the gateway's socket may be."""
     from sealgate.config.files import OFF, default_places, why_not_private
 
     if own.socket == OFF:
-        leave_with_error("admin.unix is off, so the gateway takes no commands; give it a path")
+        leave_with_error("admin.unix is off, so the gateway accepts no commands; set it to a path")
     if own.socket is not None:
         return (Path(own.socket),)
     places = default_places(os.environ)
     for path in places:  # in a folder that is not private, another user could listen in the gateway's place
         if path.parent.exists() and (trouble := why_not_private(path.parent)) is not None:
-            leave_with_error(f"{path.parent} {trouble}; it may not be the gateway that listens there")
+            leave_with_error(f"{path.parent} {trouble}; the program listening there may not be the gateway")
     return places
 
 
 @contextlib.contextmanager
 def _connected(own: "OwnGateway") -> Iterator[UnixConnection]:
-    """Connect to the gateway that is meant.
+    """Connect to the intended gateway.
 
-    The command uses the same connection as the look at the gateway: no other one can come between.
+    The command uses the same connection as the check of the gateway, so that it cannot reach another one.
     """
     places, others = _places(own), dict[Path, str]()
     for path in places:
         with contextlib.closing(UnixConnection(path, _TIMEOUT_S)) as connection:
             try:
                 connection.connect()
-                connection.auto_open = 0  # never again: another gateway may listen there by then
+                connection.auto_open = 0  # no reconnection: another gateway may listen there by then
             except OSError as error:
                 if error.errno in _ABSENT:
                     continue
@@ -133,11 +133,11 @@ def _connected(own: "OwnGateway") -> Iterator[UnixConnection]:
 
 
 def _doubt(own: "OwnGateway", connection: UnixConnection) -> str:
-    """Return which gateway listens and why it may not be the one that is meant; "" if it is meant."""
+    """Return which gateway listens, and why it may not be the intended one; "" if it is."""
     # There are three cases:
-    # 1. The configuration tells which gateway is its own: the one that listens must say the same.
-    # 2. It does not, but the socket is named, by --socket or admin.unix: whoever listens is meant.
-    # 3. Only the default place is left, which is that of any gateway of this user.
+    # 1. The configuration identifies its gateway: the gateway at the socket must report the same.
+    # 2. It does not, but --socket or admin.unix names the socket: any gateway at it is accepted.
+    # 3. Only the default path is left, where any gateway of this user may listen.
     if not own.identity and own.socket is not None:
         return ""
     status, found = _ask(connection, "GET", "/status.json")
@@ -167,7 +167,7 @@ def _doubt(own: "OwnGateway", connection: UnixConnection) -> str:
 def _ask(
     connection: UnixConnection, method: str, target: str, body: str | None = None
 ) -> tuple[int, dict[str, Any]]:
-    """Return status and document. Leaves with exit code 1 if what listens there is not a gateway."""
+    """Return status and document. Exits with code 1 if the program listening there is not a gateway."""
     try:
         with waiting_for("asking the gateway"):
             connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
@@ -183,13 +183,15 @@ def _ask(
 
 
 def scope_options(reason_help: str) -> Callable[[Any], Any]:
-    """Return what adds `--bot`, `--key`, `--exchange`, `--reason`, `--json` and which gateway is meant."""
+    """Return a decorator that adds the options for scope, reason, JSON and the intended gateway."""
 
     def add(command: Any) -> Any:
         for option in (
             json_option,
-            click.option("--exchange", metavar="NAME", help="Only orders to this exchange. Default: to all."),
-            click.option("--key", metavar="KEY", help="Only orders with this key (its alias)."),
+            click.option(
+                "--exchange", metavar="NAME", help="Only orders to this exchange. Default: all exchanges."
+            ),
+            click.option("--key", metavar="KEY", help="Only orders with this API key (its alias)."),
             click.option("--bot", metavar="BOT", help="Only orders of this bot."),
             click.option("--reason", metavar="TEXT", help=reason_help),
             gateway_options,
@@ -205,7 +207,7 @@ def scope_options(reason_help: str) -> Callable[[Any], Any]:
 def halt(
     bot: str | None, key: str | None, exchange: str | None, reason: str | None, *, as_json: bool, **way: Any
 ) -> None:
-    """Stop orders at once: all of them, or only those of one bot, with one key, to one exchange.
+    """Halt orders immediately: all of them, or only those of one bot, with one API key, to one exchange.
 
     Transfers and withdrawals stop as well, and orders waiting in the gateway are refused. Reads and cancels
     still pass. Orders already sent are not cancelled. The halt lasts until `sealgate resume`; it survives a
@@ -224,19 +226,21 @@ def resume(
 ) -> None:
     """Lift halts, so that orders pass again: all halts, or only those of one bot, key or exchange.
 
-    A wider halt stays in force, and is printed. A key that the exchange had refused is used again at once,
-    and is named. Orders refused while halted are not sent later.
+    A wider halt stays in force, and is printed. An API key that was disabled because the exchange refused it
+    is used again immediately, and is named. Orders refused while halted are not sent later.
     """
     said, gateway = send("resume", {"bot": bot, "key": key, "exchange": exchange, "reason": reason}, **way)
     changes = [f"{words}: used again from now on" for words in said["used_again"]]
     changes += [f"resumed: {halt['words']}" for halt in said["lifted"]]
     if said["halts"] and not said["lifted"]:
-        changes.append(f"there is no halt of {Scope(bot, key, exchange).words} alone; nothing has changed")
+        changes.append(
+            f"no halt has exactly this scope: {Scope(bot, key, exchange).words}; nothing has changed"
+        )
     _print_halts(said, gateway, changes, as_json=as_json)
 
 
 def _print_halts(said: dict[str, Any], gateway: str, changes: Sequence[str], *, as_json: bool) -> None:
-    """Print which gateway did what, and which halts are in force now."""
+    """Print the gateway, the changes that it made, and the halts now in force."""
     if as_json:
         click.echo(json.dumps(said))
         return
@@ -249,7 +253,7 @@ def _print_halts(said: dict[str, Any], gateway: str, changes: Sequence[str], *, 
     if not said["halts"]:
         click.echo("no orders are halted")
     elif not said["survives_restart"]:
-        click.echo(f"sealgate: a restart forgets this: {said['forgotten_because']}", err=True)
+        click.echo(f"sealgate: this does not survive a restart: {said['forgotten_because']}", err=True)
 
 
 @click.command("reload")
@@ -258,8 +262,8 @@ def _print_halts(said: dict[str, Any], gateway: str, changes: Sequence[str], *, 
 def reload(*, as_json: bool, **way: Any) -> None:
     """Reload configuration and secrets, as SIGHUP does, and report the result.
 
-    New keys are first tried with a signed read. If anything is wrong, nothing changes: the cause is printed,
-    and the exit code is 1.
+    The gateway first tests new keys with a signed read. If anything is wrong, nothing changes: the cause is
+    printed, and the exit code is 1.
     """
     said, gateway = send("reload", {}, **way, is_checked_by_gateway=True)
     if as_json:

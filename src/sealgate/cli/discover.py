@@ -25,13 +25,13 @@ from sealgate.machine.terminal import leave, leave_with_error, shortened
 from sealgate.request.rules import method_of_read, route_table
 from sealgate.venues.routes import Auth
 
-_QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less
+_QUERY = "limit=1"  # for a --path without a query: the most common parameter, and one that asks for less
 _FINE_S = 1.0  # well within any recv_window
 
 
 @click.command("discover")
 @config_option
-@exchange_option("An exchange of the configuration.  [default: the only one that needs this]")
+@exchange_option("An exchange of the configuration.  [default: the only one that needs discovery]")
 @click.option("--key", "alias", metavar="ALIAS", help="A key of the configuration.  [default: the only one]")
 @click.option(
     "--path",
@@ -48,19 +48,19 @@ _FINE_S = 1.0  # well within any recv_window
     metavar="SECONDS",
     help="The time between two requests.",
 )
-@click.option("--yes", "is_agreed", is_flag=True, help="Send them without asking.")
+@click.option("--yes", "is_agreed", is_flag=True, help="Send the reads without asking.")
 @json_option
 def command(
     config_file: Path | None, exchange_name: str | None, *, is_agreed: bool, as_json: bool, **spec: Any
 ) -> None:
-    """Find out how the exchange wants requests signed, and print the settings to paste.
+    """Detect how requests must be signed, and print the settings to paste.
 
-    It shows what it will send, and asks first. It sends only reads, 25 at most, and stops at the first
-    signature that is accepted. TARGET is the path as sent, with the prefix; a query in it is used to find out
-    whether the query is signed. If [[routes]] has the path as a read by POST, it is sent by POST.
+    It shows the reads that it will send, and asks first. It sends at most 25 reads, and stops at the first
+    signature that is accepted. TARGET is the path as sent, with the prefix; a query in it serves to detect
+    whether the query is signed. If [[routes]] lists the path as a read by POST, it is sent by POST.
 
-    Only the default venue needs this, as its documentation leaves the scheme open. The file of every other
-    venue states the scheme: see `sealgate venues show NAME`.
+    Only the default venue, `service`, needs this, because its documentation leaves the scheme open. The file
+    of every other venue states the scheme: see `sealgate venues show NAME`.
     """
     config = load_config(config_file)
     exchange = chosen_exchange(
@@ -69,16 +69,16 @@ def command(
     if not is_scheme_open(exchange.venue):
         venue = venue_text(exchange.venue)
         leave_with_error(
-            f"nothing to find out: the file of {venue} states how requests are signed "
+            f"nothing to discover: the file of {venue} states how requests are signed "
             f"(sealgate venues show {venue}); if signatures are refused, check the key: sealgate check"
         )
     chosen = _spec(exchange, **spec)
     discovery = Discovery(config, exchange, chosen, os.environ, System())
     click.echo(announcement(exchange, chosen, discovery.plan), err=True)
     if not is_agreed and not sys.stdin.isatty():
-        leave_with_error("there is no terminal to ask on; pass --yes to send them")
-    if not is_agreed and not click.confirm("Send them?", err=True):
-        leave("nothing was sent")
+        leave_with_error("there is no terminal to ask on; pass --yes to send the reads")
+    if not is_agreed and not click.confirm("Send these reads?", err=True):
+        leave("no read was sent")
     finding = run(_search(exchange, discovery, read_proxy_password(exchange, os.environ, config.cmd_env)))
     for line in explanation(exchange, chosen, discovery, finding):
         click.echo(f"sealgate: {line}", err=True)
@@ -107,28 +107,30 @@ def _spec(exchange: ExchangeConfig, alias: str | None, target: str | None, spaci
     chosen = checked_target(target or exchange.venue.signed_read, prefix)
     method = method_of_read(exchange, chosen)
     if route_table(exchange).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
-        leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
+        leave_with_error(
+            f"--path: {chosen.path} is a read without a signature; choose one that needs a signature"
+        )
     return ProbeSpec(chosen_alias(exchange, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
 
 
 def announcement(exchange: ExchangeConfig, spec: ProbeSpec, plan: Plan) -> str:
-    """Return what will be sent."""
+    """Return the announcement of the reads that will be sent."""
     return (
         f"It will send at most {1 + plan.most_reads} reads, one every {spec.spacing_s:g} s,\n"
         f"to {exchange.base_url}, with key {spec.alias} ({shortened(exchange.keys[spec.alias].api_key)}):\n"
         f"  GET {exchange.clock.path}, unsigned, for the clock\n"
-        f"  {spec.method} {spec.target(has_query=True)}, signed another way each time\n"
-        "They change nothing, and stop at the first signature that is accepted.\n"
-        "Each refused one counts as a failed sign-in at the exchange."
+        f"  {spec.method} {spec.target(has_query=True)}, each time signed in another way\n"
+        "They change nothing, and end with the first signature that is accepted.\n"
+        "The exchange counts each refused read as a failed login."
     )
 
 
 def line(number: int, heard: ProbeResult) -> str:
-    """Return what was tried and what came of it."""
+    """Return one line: the signature tried, and the exchange's answer."""
     probe = heard.probe
     special = ""
     if probe.is_false:
-        special = "wrong on purpose"
+        special = "deliberately wrong"
     elif probe.has_query:
         special = "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
     accepted = " accepted" if heard.lesson is Lesson.ACCEPTED else ""
@@ -139,14 +141,14 @@ def line(number: int, heard: ProbeResult) -> str:
 def explanation(
     exchange: ExchangeConfig, spec: ProbeSpec, discovery: Discovery, finding: SearchEnd
 ) -> Iterator[str]:
-    """Yield what the end means and what to do, and what else was noticed."""
+    """Yield the result, what to do about it, and other observations."""
     venue, offset_s = exchange.venue, discovery.offset_s()
     if discovery.clock_trouble:
-        yield f"{discovery.clock_trouble}; signed by this host's clock"
+        yield f"{discovery.clock_trouble}; timestamps come from this machine's clock"
     elif offset_s is not None and abs(offset_s) > _FINE_S:
         side = "behind" if offset_s > 0 else "ahead of"
         yield (
-            f"this host's clock is {abs(offset_s):.1f} s {side} the exchange's; "
+            f"this machine's clock is {abs(offset_s):.1f} s {side} the exchange's; "
             "signed by the exchange's, as the gateway does"
         )
     if finding.end is not End.FOUND:
@@ -170,15 +172,15 @@ def explanation(
     changed = [name for name, value in _settings(exchange, finding).items() if configured[name] != value]
     told = "the configuration already says so"
     if changed:
-        told = f"put this into sealgate.toml, it changes {', '.join(changed)}"
+        told = f"put this into sealgate.toml; it changes {', '.join(changed)}"
     yield f"found after {len(discovery.heard)} signed reads; {told}"
     read = next(one for one in discovery.heard if one.probe.way == finding.way)
     if read.lesson is Lesson.PASSED:
-        yield f"the signature is right, but the read itself is refused: {read.words}"
+        yield f"the signature is right, but the exchange refuses the read itself: {read.words}"
 
 
 def _settings(exchange: ExchangeConfig, finding: SearchEnd) -> dict[str, str]:
-    """Return what is known of the table [signing], as it is to be; nothing without a way."""
+    """Return the settings of [signing] that were found; {} if no signature was accepted."""
     if finding.way is None:
         return {}
     encoding, secret_is = finding.way
@@ -191,7 +193,7 @@ def _settings(exchange: ExchangeConfig, finding: SearchEnd) -> dict[str, str]:
 
 
 def _document(discovery: Discovery, finding: SearchEnd, settings: dict[str, str]) -> dict[str, object]:
-    """Return the same for programs."""
+    """Return the result for programs."""
     offset_s = discovery.offset_s()
     return {
         "end": finding.end.value,

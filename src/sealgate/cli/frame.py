@@ -1,4 +1,4 @@
-"""What all commands share: lazy loading, errors in one line, standard streams, what several options mean."""
+"""The parts that all commands share: lazy loading, one-line errors, standard streams, common options."""
 
 import errno
 import math
@@ -24,17 +24,17 @@ _FEW = 8  # options that fit into a line
 _FIXES = {
     errno.EADDRINUSE: "stop the program that uses it, or choose another port",
     errno.EADDRNOTAVAIL: "choose an address of this machine",
-    errno.ENOSPC: "free space where its output goes",
+    errno.ENOSPC: "free space on the disk of its output",
     errno.EACCES: "choose a port above 1023, or give this user the permission",
 }
 _STREAMS = range(3)
 
 
 class FiniteRange(click.FloatRange):
-    """A range that `nan` is not in."""
+    """A range that excludes `nan`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Refuse what is no number."""
+        """Refuse a value that is not a finite number."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -47,7 +47,7 @@ class AddressParam(click.ParamType["Address"]):
     name = "host:port"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Address":
-        """Read it as the configuration does."""
+        """Parse the address as the configuration does."""
         from sealgate.config.addresses import parse_address
 
         try:
@@ -67,7 +67,7 @@ class Program(click.Group):
         self.table = table
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Complete a command by the table, without importing one; options as click does."""
+        """Complete commands from the table, without importing any; complete options as click does."""
         from click.shell_completion import CompletionItem
 
         options = super(click.Group, self).shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
@@ -80,7 +80,7 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command of the table to one that does not exist."""
+        """Suggest the most similar command if the given one does not exist."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -101,16 +101,16 @@ class Program(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's interface
-        """List the commands by the table alone."""
+        """List the commands from the table, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the program, whatever its standard streams are."""
+        """Run the program, even if standard streams are closed or full."""
         open_closed_streams()
         try:
             return super().main(*args, **options)
-        except OSError:  # the cause of an error found no space on stderr
+        except OSError:  # there was no space for the error on stderr
             sys.exit(2)
         finally:
             drop_unwritable_output()
@@ -128,7 +128,7 @@ class Program(click.Group):
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Name a command's few options where an unknown one is near none of them."""
+    """List a command's options, if they are few, when an unknown option resembles none of them."""
     try:
         yield
     except click.NoSuchOption as error:
@@ -146,7 +146,7 @@ def errors_in_one_line() -> Iterator[None]:
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-        raise  # click's own, and it knows what to do
+        raise  # click's own, which click reports
     except _explained_already() as error:
         leave_with_error(str(error))
     except OSError as error:
@@ -155,7 +155,7 @@ def errors_in_one_line() -> Iterator[None]:
 
 def _explained_already() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
-    # Python evaluates this only once something was raised, so --help does not pay for the imports.
+    # Python evaluates this only after an exception, so --help does not pay for the imports.
     from sealgate.config import ConfigError
     from sealgate.keys.files import SecretError
     from sealgate.machine.process import StartError
@@ -165,7 +165,7 @@ def _explained_already() -> tuple[type[Exception], ...]:
 
 
 def _explained(error: OSError) -> str:
-    """Return the cause and, where there is one, the fix. asyncio puts the address into the cause."""
+    """Return the cause and, if there is one, the fix. asyncio puts the address into the cause."""
     cause = error.strerror or str(error)
     where = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str) else ""
     fix = _FIXES.get(error.errno or 0) if error.filename is None else None
@@ -188,7 +188,7 @@ def exchange_option(text: str) -> Callable[[_Command], _Command]:
 
 def unused_config_option(command: _Command) -> _Command:
     """Add `--config FILE` to a command that reads no configuration, so that every command accepts it."""
-    return _config_option("Accepted, as by every command, and not read.", is_used=False)(command)
+    return _config_option("Accepted, as by every command, but not read.", is_used=False)(command)
 
 
 def _config_option(text: str, *, is_used: bool) -> Callable[[_Command], _Command]:
@@ -203,15 +203,16 @@ def _config_option(text: str, *, is_used: bool) -> Callable[[_Command], _Command
 
 
 def open_closed_streams() -> None:
-    """Open a way to nowhere where a standard stream is closed.
+    """Open /dev/null in place of each standard stream that is closed.
 
-    The next file or socket would get its number, and what is meant for people would go into it; libuv aborts.
+    Otherwise the next file or socket would get the stream's number, and messages for people would be written
+    into it; libuv aborts.
     """
     for number in _STREAMS:
         try:
             os.fstat(number)
         except OSError:
-            # It gets the lowest free number, which is this one; programs that are started get it, too.
+            # It gets the lowest free number, which is the stream's; child programs inherit it.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     # Python has None in their place.
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
@@ -220,7 +221,7 @@ def open_closed_streams() -> None:
 
 
 def drop_unwritable_output() -> None:
-    """Forget output that cannot be written, which Python would try again on its way out and exit with 120."""
+    """Drop output that cannot be written: at exit Python would try again, and exit with 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -231,7 +232,7 @@ def drop_unwritable_output() -> None:
 
 
 def found_venue(name: str) -> "Venue":
-    """Return the venue of a name or of a file's path; leave with exit code 2 where there is none."""
+    """Return the venue with this name or in this file; exit with code 2 if there is none."""
     from sealgate.config.venues import parse_venue
 
     try:

@@ -1,4 +1,4 @@
-"""`sealgate healthcheck`: asks the running gateway whether it is ready, or only whether it runs."""
+"""`sealgate healthcheck`: ask the running gateway whether it is ready, or only whether it is alive."""
 
 from http import HTTPStatus
 from pathlib import Path
@@ -15,17 +15,20 @@ _PATIENCE_S = 5.0
 
 @click.command("healthcheck")
 @config_option
-@click.option("--live", is_flag=True, help="Ask only whether it runs: for checks that restart it.")
-@click.option("--exchange", metavar="NAME", help="Ask whether this exchange is ready, of several.")
+@click.option(
+    "--live", is_flag=True, help="Check only that the process is alive (liveness); without it, readiness."
+)
+@click.option("--exchange", metavar="NAME", help="Check only this exchange, if there are several.")
 def command(config_file: Path | None, exchange: str | None, *, live: bool) -> None:
     """Exit with 0 if the running gateway is ready, else with 1 and the reasons on stderr.
 
-    Of several exchanges, one that is ready is enough. It asks /-/ready (with --live, /-/healthy) at admin.tcp
-    of the gateway's configuration, or at the default address if no configuration is found.
+    With several exchanges, it is enough that one is ready. The command reads /-/ready (with --live,
+    /-/healthy) at admin.tcp of the gateway's configuration, or at the default address if there is no
+    configuration.
     """
     if live and exchange is not None:
         raise click.UsageError(
-            "--live asks about the process, --exchange about an exchange: give one of them"
+            "--live is about the process, --exchange about one exchange: give only one of them"
         )
     word = "healthy" if live else "ready"
     path = f"/-/{word}" if exchange is None else f"/-/{word}?exchange={quote(exchange, safe='')}"

@@ -1,4 +1,4 @@
-"""`sealgate keys`: what the exchange says of the keys, read with their session tokens, and new ones."""
+"""`sealgate keys`: list and audit API keys, read with their session tokens; make new private keys."""
 
 import json
 from collections.abc import Iterator
@@ -21,24 +21,27 @@ from sealgate.machine.loop import run
 from sealgate.machine.terminal import shortened
 
 _key_option = click.option(
-    "--key", "alias", metavar="ALIAS", help="The key whose session is used.  [default: each that has one]"
+    "--key",
+    "alias",
+    metavar="ALIAS",
+    help="Use only this API key's session.  [default: each key that has one]",
 )
 _exchange_option = exchange_option(
-    "Whose keys.  [default: the only exchange, or the only one that lists keys]"
+    "An exchange of the configuration.  [default: the only one, or the only one that lists keys]"
 )
 _COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
 
 _COMMANDS = {
-    "list": ("sealgate.cli.keys:list_command", "List the account's keys."),
-    "audit": ("sealgate.cli.keys:audit_command", "Say what is wrong with the account's keys."),
+    "list": ("sealgate.cli.keys:list_command", "List the account's API keys."),
+    "audit": ("sealgate.cli.keys:audit_command", "Find problems of the account's API keys."),
     "new": ("sealgate.cli.new_key", "Make a private key, and print the public key for the exchange."),
 }
 
 
 @click.group("keys", cls=Program, table=_COMMANDS)
 def command() -> None:
-    """List the keys at the exchange, see what is wrong with them, and make new ones."""
+    """List the API keys at the exchange, find their problems, and make new keys."""
 
 
 @click.command("list")
@@ -49,7 +52,7 @@ def command() -> None:
 def list_command(
     config_file: Path | None, exchange_name: str | None, alias: str | None, *, as_json: bool
 ) -> None:
-    """List the account's keys: permissions, whitelist, expiry, age and use. HERE is the alias in keys.*."""
+    """List the account's API keys: permissions, whitelist, expiry, age, use. HERE is the alias in keys.*."""
     account = _account(config_file, exchange_name, alias)
     document = {"exchange": account.exchange, "keys": _keys(account)}
     click.echo(json.dumps(document) if as_json else list_text(account))
@@ -64,7 +67,7 @@ def list_command(
     "--limit",
     type=click.IntRange(1, 100),
     metavar="N",
-    help="How many entries of the key's audit log.  [default: 20]",
+    help="The number of entries to show of the key's audit log.  [default: 20]",
 )
 @json_option
 def audit_command(  # noqa: PLR0913 - one for each option
@@ -76,10 +79,10 @@ def audit_command(  # noqa: PLR0913 - one for each option
     *,
     as_json: bool,
 ) -> None:
-    """Say what is wrong with the account's keys, or with API_KEY alone, and then show its log, too.
+    """Report problems of the account's API keys, or of API_KEY alone, and then also its log.
 
-    API_KEY is an alias under [keys], or an id that `keys list` shows. The exit code is 1 if any finding is a
-    "fail".
+    API_KEY is an alias under [keys], or an id that `keys list` shows. The exit code is 1 if a finding has the
+    level "fail".
     """
     if limit is not None and api_key is None:
         raise click.UsageError("--limit needs API_KEY: it is about the log of one key.")
@@ -108,7 +111,7 @@ def list_text(account: Account) -> str:
         return "the account has no keys"
     table = plain_table("here", "id", "label", "may", "whitelist", "expires", "age", "used")
     for column in table.columns:
-        column.no_wrap = column.header != "label"  # the one that gives way where it is narrow
+        column.no_wrap = column.header != "label"  # only this column gives way on a narrow terminal
     for key in account.keys:
         table.add_row(*_row(key, account), style="" if key.record.is_active else "dim")
     return drawn(table)
@@ -133,7 +136,7 @@ def audit_text(account: Account) -> str:
 
 
 def audit_json(account: Account) -> str:
-    """Return keys, findings and log for programs."""
+    """Return keys, findings and log as JSON."""
     findings = [
         {"alias": account.aliases.get(finding.api_key), **asdict(finding)} for finding in account.findings
     ]

@@ -1,4 +1,4 @@
-"""`sealgate keys new`: a private key of one's own, and the public key to register at the exchange."""
+"""`sealgate keys new`: make a private key, and print the public key to register at the exchange."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ _BITS = ("2048", "3072", "4096")
 
 @click.command("new")
 @unused_config_option
-@click.option("--kind", type=click.Choice(_KINDS), required=True, help="What the exchange takes.")
+@click.option("--kind", type=click.Choice(_KINDS), required=True, help="A kind that the exchange accepts.")
 @click.option(
     "--out",
     "file",
@@ -27,15 +27,15 @@ _BITS = ("2048", "3072", "4096")
     metavar="FILE",
     help="Where to write it.  [default: KIND.pem]",
 )
-@click.option("--bits", type=click.Choice(_BITS), help="How long an RSA key is.  [default: 2048]")
+@click.option("--bits", type=click.Choice(_BITS), help="The length of an RSA key, in bits.  [default: 2048]")
 def command(kind: str, file: Path | None, bits: str | None) -> None:
     """Make a private key, and print the public key to register at the exchange.
 
     The private key goes to a new file that you alone can read; no file is ever replaced. `sealgate venues
-    show NAME` says which kinds an exchange takes. The exit code is 1 if the file exists already.
+    show NAME` says which kinds an exchange accepts. The exit code is 1 if the file exists already.
     """
     if bits is not None and kind != Kind.RSA:
-        raise click.UsageError(f"--bits is for RSA alone; a key of {kind} has one length.")
+        raise click.UsageError(f"--bits applies only to RSA; all {kind} keys have the same length.")
 
     from cryptography.hazmat.primitives.serialization import (
         Encoding,

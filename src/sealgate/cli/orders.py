@@ -1,4 +1,4 @@
-"""`sealgate orders`: the orders in doubt, from the journal's file; the gateway may run or not."""
+"""`sealgate orders`: list and settle the orders in doubt in the journal, with the gateway running or not."""
 
 import json
 from collections import Counter
@@ -38,7 +38,7 @@ _HEADINGS = (
     help="Take this order off the list: you have looked it up.",
 )
 @click.option("--settle-all", is_flag=True, help="Take all orders off the list: you have looked them up.")
-@click.option("--exchange", metavar="NAME", help="Only orders to this exchange. Default: to all.")
+@click.option("--exchange", metavar="NAME", help="Only orders to this exchange. Default: all exchanges.")
 @json_option
 def command(
     config_file: Path | None,
@@ -83,7 +83,7 @@ def command(
 
 
 def _at(doubts: Sequence["Doubt"], exchange: str, configured: Iterable[str]) -> list["Doubt"]:
-    """Return those at an exchange; leave with exit code 2 where it is neither configured nor has any."""
+    """Return the doubts at an exchange; exit with code 2 if it has none and is not configured."""
     known = dict.fromkeys((*configured, *(doubt.exchange for doubt in doubts)))
     if exchange not in known:
         leave_with_error(f"there is no exchange {exchange}; {did_you_mean(exchange, known)}")
@@ -96,7 +96,7 @@ def _settled(doubt: "Doubt") -> str:
 
 
 def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
-    """Return the one order meant; leave with exit code 1 where there is none or more than one."""
+    """Return the order with this request id; exit with code 1 if there is none, or more than one."""
     by_id = [doubt for doubt in doubts if doubt.id == request_id]
     found = by_id or [doubt for doubt in doubts if doubt.request_id == request_id]
     if len(found) == 1:
@@ -108,7 +108,7 @@ def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
 
 
 def _table(doubts: Sequence["Doubt"]) -> str:
-    """Return a table in which long ids are folded, never cut (whole they are in the JSON), "" for none."""
+    """Return a table that folds long ids and never cuts them (the JSON has them whole); "" if empty."""
     from sealgate.cli.tables import drawn, plain_table
 
     if not doubts:
@@ -123,7 +123,7 @@ def _table(doubts: Sequence["Doubt"]) -> str:
 
 
 def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
-    """Yield the cells; the gateway's own id is shown only where a bot used its request id twice."""
+    """Yield the cells; the gateway's own id is shown only if a bot used its request id twice."""
     from rich.text import Text
 
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)

@@ -1,4 +1,4 @@
-"""The lines of a check: for people in a terminal, for people in a file, and as JSON."""
+"""The report of a check: lines for a terminal, lines for a file, and JSON."""
 
 import shutil
 import sys
@@ -28,7 +28,7 @@ _SURE = {
 
 
 def as_document(checked: "Checked", *, explains: bool) -> dict[str, Any]:
-    """Return all of a check for programs."""
+    """Return the whole report for programs."""
     findings = [asdict(finding) for finding in checked.findings]
     for cause in (cause for finding in findings for cause in finding["causes"]):
         cause["weight"] = _SURE[cause["weight"]]
@@ -37,7 +37,7 @@ def as_document(checked: "Checked", *, explains: bool) -> dict[str, Any]:
 
 
 def closing_lines(checked: "Checked", *, explains: bool) -> Iterator[str]:
-    """Yield what stands below the findings: the settings if they were asked for, and the sum of it."""
+    """Yield the lines below the findings: the settings, if requested, and the totals."""
     if explains and checked.settings:
         yield from ("", *setting_lines(checked.settings), "")
     counts = Counter(finding.level for finding in checked.findings)
@@ -49,16 +49,16 @@ def closing_lines(checked: "Checked", *, explains: bool) -> Iterator[str]:
 
 
 def line_width() -> int | None:
-    """Return how wide lines may be, None where nobody would see them break: each is one line then."""
+    """Return the width of the terminal; None if the output is not a terminal, and lines are not wrapped."""
     return min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else None
 
 
 def finding_lines(
     finding: Finding, width: int | None, *, explains: bool = False, name_length: int = 0
 ) -> Iterator[str]:
-    """Yield the lines of a finding: level, area, text; then what to do about it, and the causes.
+    """Yield the lines of a finding: level, area and text, then the fix and the causes.
 
-    The name of its exchange is put before the area; `name_length` is that of the longest such name.
+    The name of its exchange precedes the area; `name_length` is the length of the longest such name.
     """
     room = _AREA + (name_length + len(": ") if name_length else 0)
     indent = _INDENT + " " * (room + 2)

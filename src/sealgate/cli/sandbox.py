@@ -1,4 +1,4 @@
-"""`sealgate sandbox`: the exchange of spec.md on this machine.
+"""`sealgate sandbox`: run the sandbox exchange on this machine.
 
 The options are made from `SandboxSettings`, which imports only the standard library; the sandbox itself is
 imported when the command runs.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sealgate.sandbox.server import Sandbox
 
 MAX_COST = 10**6
-# Options of the sandbox that a gateway must share, and where it reads them.
+# Options of the sandbox that a gateway must share -> the variable that sets it there.
 _GATEWAY_SETTINGS = {
     "signature_encoding": "SEALGATE_SIGNING__ENCODING",
     "secret_is": "SEALGATE_SIGNING__SECRET_IS",
@@ -84,7 +84,7 @@ def _type(kind: Any, about: Option) -> Any:
     type=AddressParam(),
     default="127.0.0.1:8790",
     show_default=True,
-    help="Where it listens; port 0 chooses a free port.",
+    help="The address to listen on; port 0 chooses a free port.",
 )
 @click.option(
     "--db",
@@ -92,13 +92,13 @@ def _type(kind: Any, about: Option) -> Any:
     metavar="FILE",
     help="Keep keys, sessions, orders, positions and balances in this file.  [default: in memory]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it listens.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line once it listens.")
 @settings_options
 def command(listen: "Address", db: str, *, as_json: bool, **choices: Any) -> None:
-    """Run the exchange of the specification on this machine.
+    """Run a sandbox exchange, with an API of its own, on this machine.
 
-    It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults,
-    prices and the clock can be changed while it runs, under /_sandbox; /openapi.json describes all of it.
+    It prints a ready-made API key, secret and session token, and runs until Ctrl-C. You can change limits,
+    faults, prices and the clock while it runs, under /_sandbox; /openapi.json describes the whole API.
     """
     from sealgate.sandbox.control import CostError
     from sealgate.sandbox.store import StoreError
@@ -131,7 +131,7 @@ async def _run(settings: SandboxSettings, listen: "Address", db: str, *, as_json
 
 
 def _exports(sandbox: "Sandbox", settings: SandboxSettings) -> str:
-    """Return the lines that configure a gateway for this sandbox; a fourth one only for changed options."""
+    """Return the lines that configure a gateway for this sandbox; the fourth only if options were changed."""
     key, first = "SEALGATE_KEYS__MAIN__", SandboxSettings()
     lines = [
         f"SEALGATE_BASE_URL={sandbox.base_url} SEALGATE_UPSTREAM__STREAMS={sandbox.streams_url}",
@@ -161,4 +161,4 @@ To use it, paste these lines into the shell that runs `sealgate serve`:
 
 A passkey token, to send as X-PASSKEY-TOKEN with one key change:
   curl -X POST -H 'Authorization: Bearer {sandbox.session_token}' {sandbox.base_url}/_sandbox/passkey
-What it serves: {sandbox.base_url}/openapi.json   Ctrl-C ends it."""
+Its API: {sandbox.base_url}/openapi.json   Stop it with Ctrl-C."""

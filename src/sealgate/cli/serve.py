@@ -1,4 +1,4 @@
-"""`sealgate serve`: the gateway."""
+"""`sealgate serve`: run the gateway."""
 
 import importlib
 import sys
@@ -13,12 +13,19 @@ from sealgate.cli.frame import config_option
 
 @click.command("serve")
 @config_option
-@click.option("--listen", "listen_tcp", metavar="HOST:PORT", help="Where bots connect (listen.tcp).")
 @click.option(
-    "--admin", "admin_tcp", metavar="HOST:PORT", help="Where metrics and health are read (admin.tcp)."
+    "--listen", "listen_tcp", metavar="HOST:PORT", help="The address that bots connect to (listen.tcp)."
 )
-@click.option("--base-url", metavar="URL", help="The exchange (base_url).")
-@click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error (log.level).")
+@click.option(
+    "--admin",
+    "admin_tcp",
+    metavar="HOST:PORT",
+    help="The address of metrics, health and the live page (admin.tcp).",
+)
+@click.option("--base-url", metavar="URL", help="The exchange's base URL (base_url).")
+@click.option(
+    "--log-level", metavar="LEVEL", help="The log level: debug, info, warning or error (log.level)."
+)
 def command(
     config_file: Path | None,
     listen_tcp: str | None,
@@ -26,7 +33,10 @@ def command(
     base_url: str | None,
     log_level: str | None,
 ) -> None:
-    """Run the gateway until SIGTERM or Ctrl-C; it then answers what is in flight and exits with 0."""
+    """Run the gateway until SIGTERM or Ctrl-C.
+
+    On shutdown it finishes the requests in flight, then exits with 0.
+    """
     _import_structlog_alone()
     from sealgate.config import load_config
     from sealgate.machine.loop import run
@@ -42,8 +52,8 @@ def command(
 
 
 def _import_structlog_alone() -> None:
-    """Import structlog without rich, which it loads if it can: 5 MB, for tracebacks that are never drawn."""
+    """Import structlog without rich, which structlog loads if present: 5 MB, for tracebacks never drawn."""
     if "rich" not in sys.modules:
-        cast("dict[str, Any]", sys.modules)["rich"] = None  # an ImportError, which structlog provides for
+        cast("dict[str, Any]", sys.modules)["rich"] = None  # raises an ImportError, which structlog handles
         importlib.import_module("structlog")
         del sys.modules["rich"]

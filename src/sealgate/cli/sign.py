@@ -1,4 +1,4 @@
-"""`sealgate sign`: what the gateway would sign, and the headers that it would add. Sends nothing."""
+"""`sealgate sign`: show the text that the gateway would sign, and the headers it would add; send nothing."""
 
 import json
 import os
@@ -38,7 +38,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be signed, as the user gave it; `alias` None is the only key, `timestamp_ms` None is now."""
+    """The request to sign, as the user gave it; `alias` None is the only key, `timestamp_ms` None is now."""
 
     method: str
     target: str
@@ -49,12 +49,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A signed request: the headers to add, and the exact bytes that the signature is over.
+    """A signed request: the headers to add, and the exact bytes that were signed.
 
-    `venue` is as it is for keys of this kind. `url` and `body` are as they are sent, with what the venue's
-    file adds. `fingerprint` is the secret's, as the scheme uses it, or that of a private key's public key.
-    `nonce_words` say what its nonce goes by if that is not the journal. What has the key's secret or
-    passphrase in it is HIDDEN instead.
+    `venue` is adapted to keys of this kind. `url` and `body` are as sent, with what the venue's file adds.
+    `fingerprint` is that of the secret as the scheme uses it, or of a private key's public key. `nonce_words`
+    name the source of the nonce if that is not the journal. Values that contain the key's secret or
+    passphrase are HIDDEN.
     """
 
     exchange: ExchangeConfig
@@ -73,13 +73,13 @@ class Signed:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The parts of the target that are sent and not signed, in order; none is empty."""
+        """The parts of the target that are sent but not signed, in order; none is empty."""
         query = f"?{self.target.query}" if self.target.query and not self.venue.signs_query else ""
         return tuple(part for part in (self.venue.prefix, query) if part)
 
 
 def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
-    """Sign a request. Raises SecretError; leaves with exit code 2 if the gateway would not send it."""
+    """Sign a request. Raises SecretError; exits with code 2 if the gateway would not send the request."""
     target = checked_target(asked.target, exchange.upstream.prefix)
     alias = chosen_alias(exchange, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
@@ -91,7 +91,7 @@ def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
     try:
         signed = sealer.sign(timestamp_ms, nonce, method, target, body)
     except UnsignableError as error:
-        leave_with_error(f"bad_request: it cannot be signed: {error}")
+        leave_with_error(f"bad_request: the request cannot be signed: {error}")
     secrets = venue.signing.names_with("secret", "passphrase")
     hidden = {name for name, text in venue.signing.headers if secrets & names_in(text)}
     message = sealer.message(timestamp_ms, nonce, method, target, body)
@@ -119,27 +119,33 @@ def _signed(config: Config, exchange: ExchangeConfig, asked: Request) -> Signed:
 @click.argument("target")
 @config_option
 @exchange_option("An exchange of the configuration.  [default: the only one, or the key's only one]")
-@click.option("--body", "body_file", type=_FILE, metavar="FILE", help="The body, signed byte for byte.")
+@click.option(
+    "--body",
+    "body_file",
+    type=_FILE,
+    metavar="FILE",
+    help="A file with the body, which is signed byte for byte.",
+)
 @click.option("--key", "alias", metavar="ALIAS", help="A key of the configuration.  [default: the only one]")
 @click.option(
     "--timestamp",
     "timestamp_ms",
     type=click.IntRange(min=0),
     metavar="MS",
-    help="Milliseconds since 1970.  [default: now, by this host's clock]",
+    help="Milliseconds since 1970.  [default: now, from this machine's clock]",
 )
-@click.option("--curl", "as_curl", is_flag=True, help="Print a curl command that sends it.")
+@click.option("--curl", "as_curl", is_flag=True, help="Print a curl command that sends the request.")
 @json_option
 def command(
     config_file: Path | None, exchange_name: str | None, *, as_curl: bool, as_json: bool, **request: Any
 ) -> None:
     """Print the headers that sign a request, and the exact string that is signed. Nothing is sent.
 
-    Parameters that the venue's file adds to query or form are shown as they are sent.
+    The output includes the parameters that the venue's file adds to query or form.
 
-    TARGET is path and query as they are sent to the exchange, with the prefix and without the exchange's
-    name, as in /v1/trade/symbols/list. The timestamp is by this host's clock; the gateway itself goes by the
-    exchange's.
+    TARGET is the path and query as sent to the exchange: with the prefix, without the exchange's name, for
+    example /v1/trade/symbols/list. The timestamp comes from this machine's clock; a running gateway uses the
+    exchange's time.
     """
     if as_curl and as_json:
         raise click.UsageError("--curl and --json cannot be combined.")
@@ -154,18 +160,18 @@ def command(
         click.echo(shlex.join(_curl_words(signed, asked.body_file, exchange.upstream)))
     else:
         click.echo(_json(signed) if as_json else _text(signed))
-    clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
+    clock = "this machine's clock" if asked.timestamp_ms is None else "--timestamp"
     validity = _validity(signed, exchange.keys[signed.alias].recv_window_ms, clock)
     click.echo(f"sealgate: {'; '.join(('nothing was sent', *validity))}", err=True)
     if exchange.at and signed.target.path.startswith(f"/{exchange.name}/"):
-        note = "begins with the exchange's name, which bots write and the exchange does not get"
+        note = "begins with the exchange's name, which bots write but the gateway does not send"
         click.echo(
             f"sealgate: TARGET {note}; leave it out unless it is part of the exchange's own path", err=True
         )
 
 
 def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
-    """Yield where timestamp and nonce are from, and how long the exchange accepts them."""
+    """Yield the sources of timestamp and nonce, and how long the exchange accepts them."""
     venue = signed.venue
     if venue.signing.is_dated:
         if venue.states_window or window_ms != venue.recv_window_ms:
@@ -180,9 +186,9 @@ def _validity(signed: Signed, window_ms: int, clock: str) -> Iterator[str]:
 
 
 def _text(signed: Signed) -> str:
-    """Return the headers, and the message as a Python bytes literal, in which every byte can be told.
+    """Return the headers, and the message as a Python bytes literal, which shows every byte.
 
-    Target and body are shown if the venue's file adds to them.
+    Target and body appear if the venue's file adds to them.
     """
     rows = {f"signed, {len(signed.message)} bytes": repr(signed.message)}
     if signed.has_other_target:
@@ -203,7 +209,7 @@ def _text(signed: Signed) -> str:
 
 
 def _algorithm(signing: Scheme) -> str:
-    """Return how a signature is made and written, in words."""
+    """Return a description of the signature's algorithm and encoding."""
     digest = signing.digest.upper()
     if signing.kind is Kind.RSA:
         name = f"RSA {'PSS' if signing.padding == 'pss' else 'PKCS #1 v1.5'} with {digest}"
@@ -242,7 +248,7 @@ def _json(signed: Signed) -> str:
 
 
 def _curl_words(signed: Signed, body_file: Path | None, upstream: Upstream) -> Iterator[str]:
-    """Yield a command for a shell. The URL is sent as it stands: no globs, no dot segments removed.
+    """Yield a shell command. It sends the URL unchanged: no globbing, no removal of dot segments.
 
     curl asks for the password of a proxy's user.
     """

@@ -1,4 +1,4 @@
-"""What commands print for people: tables, and on a terminal what takes its time."""
+"""Output of commands for people: tables, and on a terminal a note while a command waits."""
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -14,7 +14,7 @@ def plain_table(*titles: str) -> Table:
 
 
 def drawn(content: RenderableType) -> str:
-    """Return it as it fits the terminal (80 columns, or $COLUMNS, where there is none)."""
+    """Return the content as text, as wide as the terminal (without one, $COLUMNS or 80 columns)."""
     console = Console()
     with console.capture() as captured:
         console.print(content)

@@ -1,7 +1,7 @@
-"""`sealgate venues`: the exchanges that the gateway knows, what one of them wants, and which are not served.
+"""`sealgate venues`: the supported exchanges, what one of them requires, and the exchanges not served.
 
-The file of a venue says all of it. The summary above it says what does not stand there in so many words: what
-a key needs, what the gateway keeps of it, and what becomes of a request.
+A venue's file states everything. The summary above it spells out what follows from the file: what a key
+needs, what the gateway keeps of its secret, and how a request is changed.
 """
 
 import json
@@ -33,7 +33,7 @@ from sealgate.venues.templates import names_in
 from sealgate.venues.unsignable import UnsignableError
 from sealgate.venues.venue import Venue
 
-_WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
+_WIDTH, _LABEL = 78, 12  # two columns less than 80, for the "# " before the summary
 _NOW_MS = 1_790_000_000_000
 _UUID = "6f1c2f6e-0000-4000-8000-00000000cafe"
 ANY_WORDS = "any path"
@@ -45,7 +45,7 @@ _QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&s
 @json_option
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:
-    """List the built-in venues (exchanges), or show what one of them wants.
+    """List the built-in venues (exchanges), or show what one of them requires.
 
     Without a command it lists them.
     """
@@ -56,11 +56,11 @@ def command(context: click.Context, *, as_json: bool) -> None:
 @command.command("list", short_help="List the built-in venues, or the exchanges that are not served.")
 @unused_config_option
 @click.option(
-    "--not-served", "is_rest", is_flag=True, help="The exchanges that are known and not served, and why."
+    "--not-served", "is_rest", is_flag=True, help="List the exchanges that are known but not served, and why."
 )
 @json_option
 def list_(*, is_rest: bool, as_json: bool) -> None:
-    """List the built-in venues: where each is, and what its file was verified with."""
+    """List the built-in venues, with their hosts and what each file was verified with."""
     if is_rest and not as_json:
         click.echo("\n\n".join(_reasons()))
     else:
@@ -68,7 +68,7 @@ def list_(*, is_rest: bool, as_json: bool) -> None:
 
 
 def _reasons() -> Iterator[str]:
-    """Yield each reason, below the exchanges that it is for."""
+    """Yield each reason, below the exchanges to which it applies."""
     by_reason: dict[NotServed, list[str]] = {}
     for name, reason in not_served().items():
         by_reason.setdefault(reason, []).append(name)
@@ -137,7 +137,7 @@ def _row(venue: Venue) -> dict[str, Any]:
 
 
 def _stream_row(stream: Stream) -> dict[str, Any]:
-    """Return a stream for programs."""
+    """Return a stream as JSON data."""
     return {
         "name": stream.label,
         "hosts": stream.hosts,
@@ -149,16 +149,16 @@ def _stream_row(stream: Stream) -> dict[str, Any]:
     }
 
 
-@command.command(short_help="Show what a venue wants, and its file.")
+@command.command(short_help="Show what a venue requires, and its file.")
 @unused_config_option
 @click.argument("name")
 @click.option("--summary", "is_short", is_flag=True, help="Leave out the file itself.")
 @json_option
 def show(name: str, *, is_short: bool, as_json: bool) -> None:
-    """Show what a venue's keys need, what is signed and what is sent; then its file, which says the rest.
+    """Show what a venue's keys need, what is signed and what is sent; then its file.
 
-    NAME is a built-in venue, or the path of a file of yours, which is checked. The summary is written as
-    comments, so what is printed can be saved, changed and used: venue = "./mine.toml".
+    NAME is a built-in venue, or the path of your own venue file, which is then checked. The summary is
+    written as comments, so you can save the output, change it and use it: venue = "./mine.toml".
     """
     reason = None if is_file(name) else why_not(name)
     if reason is not None:
@@ -178,7 +178,7 @@ def show(name: str, *, is_short: bool, as_json: bool) -> None:
 
 
 def _show_reason(name: str, reason: NotServed, *, as_json: bool) -> None:
-    """Say why an exchange is not served, and for which others that holds."""
+    """Print why an exchange is not served, and the other exchanges to which that applies."""
     if as_json:
         click.echo(json.dumps({"name": name, "is_served": False, **asdict(reason)}))
         return
@@ -194,7 +194,7 @@ def _lines(parts: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
     for label, texts in parts:
         head = label.ljust(_LABEL)
         for text in texts:
-            # A line of an example begins with blanks, and is indented further where it goes on.
+            # A line of an example begins with blanks; its continuation lines are indented further.
             inner = " " * (len(text) - len(text.lstrip()))
             wrapped = textwrap.wrap(
                 text.strip(),
@@ -213,24 +213,27 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     signing, row = venue.signing, _row(venue)
     yield "address", [venue.base_url or "none: set base_url"]
     yield "environment", [text for named in venue.environments.items() for text in _changes(*named)]
-    yield "like", [f"{venue.like}: what is not in this file is in that one"] if venue.like else []
+    yield "like", [f"{venue.like}: settings that are not in this file are in that one"] if venue.like else []
     yield "key needs", [", ".join(row["key_needs"])]
     ways = [(scheme, *_way(scheme)) for scheme in venue.schemes.values()]
     memory = list(dict.fromkeys(kept for *_, kept in ways))
     if signing.needs("passphrase"):
-        memory.append("The passphrase stays there, as each request needs it.")
+        memory.append("The passphrase, because each request needs it.")
     yield "signature", [made for _, made, _ in ways]
     yield "in memory", memory
     yield "advice", [f"{scheme.name}: {scheme.advice}" for scheme, *_ in ways if scheme.advice]
     if signing.nonces_rise:
-        yield "nonce", ["requests of one key go one at a time, each after the reply to the one before"]
+        yield (
+            "nonce",
+            ["requests with one API key are sent one at a time, each after the reply to the previous one"],
+        )
     dummy = ["A bot that signs its own requests can use a made-up key."]
     if headers := [name for name, _ in signing.headers]:
-        dummy.append(f"These headers of it are replaced: {', '.join(headers)}.")
+        dummy.append(f"The gateway replaces these headers of it: {', '.join(headers)}.")
         if "authorization" in map(str.lower, headers):
-            dummy.append("As it sets Authorization, it sends the gateway's token as X-Gateway-Token.")
+            dummy.append("It uses Authorization itself, so it sends the gateway's token as X-Gateway-Token.")
     if names := sorted(name.decode("ascii") for name in signing.strips):
-        dummy.append(f"These parameters of it are removed first: {', '.join(names)}.")
+        dummy.append(f"The gateway first removes these parameters: {', '.join(names)}.")
     yield "dummy key", dummy
     for example in _examples(venue):
         method = example.request.partition(" ")[0]
@@ -239,7 +242,7 @@ def _summary(venue: Venue) -> Iterator[tuple[str, list[str]]]:
         signed = [f"a bot sends {example.request}", *text]
         yield method, [*signed, "the gateway sends", *(f"  {line}" for line in sent), ""]
     if not venue.clock_path:
-        yield "clock", ["The file has no path for the time: the Date header of replies has to do."]
+        yield "clock", ["The file has no path for the time: the gateway uses the Date header of replies."]
     yield "limits", [_limit(pool) for pool in venue.limits.pools]
     yield "streams", list(_streams(venue))
     if not venue.replies.rules:
@@ -256,7 +259,7 @@ _KEY_TEXTS = {"pem": "PEM or DER", "base64": "base64", "base58": "base58"}
 
 
 def _way(scheme: Scheme) -> tuple[str, str]:
-    """Return how keys of a kind sign, and what of the secret stays in memory."""
+    """Return how keys of a kind sign, and what the gateway keeps of the secret in memory."""
     way = f"{scheme.kind}: {scheme.signature}"
     if scheme.is_static:
         secrets = scheme.names_with("secret")
@@ -265,16 +268,16 @@ def _way(scheme: Scheme) -> tuple[str, str]:
         return made, "The secret itself: each request carries it."
     if scheme.kind is not Kind.HMAC:
         made = f"{way}; the secret is the private key, as {_KEY_TEXTS[scheme.key_text]}"
-        return made, "The numbers of the private key, which make each signature; no text of it."
+        return made, "The numbers of the private key, which make each signature; not its text."
     if scheme.keeps_secret:
-        made = f"{way}; no HMAC: a hash of the text with the secret behind it"
-        return made, "The secret itself: it is hashed last, so that no state can be prepared."
-    made = f"{way}; an HMAC, keyed by the secret as {scheme.secret}"
-    return made, "The state of the HMAC, which signs for this key alone; not the secret."
+        made = f"{way}; not an HMAC but a hash of the text followed by the secret"
+        return made, "The secret itself: it is hashed last, so no state can be prepared."
+    made = f"{way}; an HMAC, keyed with the secret as {scheme.secret}"
+    return made, "The state of the HMAC, which can sign only for this key; not the secret."
 
 
 def _changes(name: str, environment: Environment) -> Iterator[str]:
-    """Yield an environment, and what is other there."""
+    """Yield an environment, and how it differs."""
     yield f"{name}: {environment.base_url or 'the same address'}"
     for header, value in environment.headers.items():
         yield f"  {header}: {value}"
@@ -283,15 +286,15 @@ def _changes(name: str, environment: Environment) -> Iterator[str]:
 
 
 def _limit(pool: PoolRule) -> str:
-    """Return what an exchange counts together, and up to what."""
-    known = ", ".join(pool.known) or "not published, so it is learned from refusals"
-    each = ", each route by itself" if pool.per else ""
-    each = f", each {pool.per_parameter.strip('/')} by itself" if pool.per_parameter else each
+    """Return a rate limit in words: its pool, its scope, and its figures."""
+    known = ", ".join(pool.known) or "not published, so the gateway learns it"
+    each = ", per route" if pool.per else ""
+    each = f", per {pool.per_parameter.strip('/')}" if pool.per_parameter else each
     return f"{pool.name}, of each {pool.scope}{each}: {known}"
 
 
 def _streams(venue: Venue) -> Iterator[str]:
-    """Yield the streams, those of the same hosts together."""
+    """Yield the streams, grouped by their hosts."""
     if not venue.streams:
         yield "none"
         return
@@ -302,11 +305,11 @@ def _streams(venue: Venue) -> Iterator[str]:
             paths = ", ".join(ANY_WORDS if path == ANY_PATH else path for path in stream.templates)
             yield f"  {paths}: {stream_words(stream)}"
     if opens := venue.limits.stream_opens:
-        yield f"opened from one address: at most {opens}"
+        yield f"new streams from one IP address: at most {opens}"
 
 
 def streams_by_hosts(venue: Venue) -> dict[tuple[str, ...], list[Stream]]:
-    """Return the streams of a venue by their hosts."""
+    """Return the streams of a venue, grouped by their hosts."""
     found: dict[tuple[str, ...], list[Stream]] = {}
     for stream in venue.streams:
         found.setdefault(stream.hosts, []).append(stream)
@@ -314,7 +317,7 @@ def streams_by_hosts(venue: Venue) -> dict[tuple[str, ...], list[Stream]]:
 
 
 def stream_words(stream: Stream) -> str:
-    """Say what a stream has for a bot, and what it needs."""
+    """Return what a stream carries, and how a bot logs in to it."""
     parts = [] if stream.needs is Permission.READ else [f"needs {stream.needs}"]
     if stream.handshake is not None and stream.handshake.signs:
         parts.append("a signed handshake")
@@ -330,7 +333,7 @@ def stream_words(stream: Stream) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A request of a bot, what is signed of it, and what is sent. The bytes are as text, escaped."""
+    """A bot's request, the text that is signed, and the request as sent; bytes are shown escaped."""
 
     request: str
     signed: str
@@ -340,7 +343,7 @@ class Example:
 
 
 def _examples(venue: Venue) -> Iterator[Example]:
-    """Yield a read and an order, with stand-ins for what is the key's own."""
+    """Yield a read and an order, with placeholders for the key's own values."""
     key = KeyTexts("API_KEY", "PASSPHRASE", "UID", secret="SECRET" if venue.signing.is_static else "")
     stand_in = Signer(venue.signing.kind, lambda text: sha256(text).digest(), b"")
     sealer = venue.sealer(key, stand_in, venue.base_url or "https://api.example.com")

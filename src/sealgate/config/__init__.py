@@ -1,23 +1,23 @@
-"""Settings in, one frozen tree out. `load_config` is the way in, `Config` what comes out.
+"""Settings in, one frozen tree out. `load_config` is the entrance, `Config` the result.
 
 Pure:
-names  paths of settings, as TOML and the environment write them, and the names that nobody may choose
+names  paths of settings, as TOML and the environment write them, and the reserved names
 added  the text of a file with an exchange added
 
 Shell:
 settings       one model per table of the file; a new setting is a field here
-tree           the whole, `Config`, and what holds for one of its exchanges, `ExchangeConfig`
-pools          what an exchange counts together, by the venue's file and the configuration
-values         the types of its fields: what may be written, with our words if it is something else
+tree           the whole configuration, `Config`, and the settings in effect for one exchange
+pools          the pools of an exchange's rate limits, from the venue's file and the configuration
+values         the types of its fields: the accepted values, and our words for errors
 load           finds the file, reads the sources, checks the whole
 sources        the file, the environment, flags
 consistency    rules across tables
 problems       the errors of a configuration, one line each
-addresses      where to listen, where the exchange is
-references     where a secret is (`file:`, `env:`, …)
-files          files that the configuration names
-venues         the setting `venue`, and the files that come with the program
-venue_names    names that no venue has, and what to write instead
+addresses      listen addresses, base URLs, proxies
+references     references to secrets (`file:`, `env:`, …)
+files          files named in the configuration
+venues         the setting `venue`, and the built-in venue files
+venue_names    other names of exchanges, and what to write instead
 listing        all settings as a flat list
 effective      each setting with its source: `config show`
 first_file     the short file that `config init` writes

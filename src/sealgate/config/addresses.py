@@ -1,6 +1,6 @@
-"""Where to listen, where the exchange is, the way to it, and where gateways meet: addresses and URLs.
+"""Addresses and URLs: to listen on, of the exchange, of a proxy, of Redis.
 
-A URL is never echoed in an error, as people paste URLs with passwords in them.
+Errors never repeat a URL, because people paste URLs with passwords in them.
 """
 
 import re
@@ -19,7 +19,7 @@ _LOCALHOST = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 _NAME = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}")
 _EXAMPLE = "https://api.example.com"
-# A name in small letters with a domain at its end is no secret, neither is an address.
+# A lower-case name with a domain at its end is not a secret, nor is an IP address.
 _BARE_HOST = re.compile(
     r"(?P<host>localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:]{2,39}\]|(?:[a-z0-9-]{1,63}\.)+[a-z]{2,12})"
     r"(?::[0-9]{1,5})?/?"
@@ -43,7 +43,7 @@ class Address:
         return is_loopback(self.host)
 
     def takes(self, other: "Address") -> bool:
-        """Whether who connects to the other one on this machine may come out here."""
+        """Whether a connection to the other address may reach a listener at this one."""
         if self.port != other.port or self.port == 0:
             return False
         hosts = {self.host, other.host}
@@ -57,9 +57,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class OwnAddress:
-    """An address of one exchange, or of one bot; the other name is "".
+    """A listen address of one exchange or of one bot; the other name is "".
 
-    At an exchange's, paths do not begin with its name. Whoever connects to a bot's is this bot.
+    At an exchange's address, paths do not begin with its name. A client at a bot's address is that bot.
     """
 
     address: Address
@@ -78,9 +78,9 @@ def parse_address(value: str) -> Address:
     if found is None:
         raise ValueError('is not host:port; write "127.0.0.1:8787", or "[::1]:8787" for IPv6')
     if found["v6"] is not None and ":" not in found["v6"]:
-        raise ValueError("has brackets around a host that is not IPv6; leave them out")
+        raise ValueError("has brackets around a host that is not IPv6; remove them")
     host = parse_host(found["v6"] or found["host"] or "")
-    # The length first: int() of a very long string is an error of its own.
+    # The length first: int() of a very long string raises its own error.
     if len(found["port"]) > len(str(MAX_PORT)) or int(found["port"]) > MAX_PORT:
         raise ValueError(f"has a port out of range; use 0 to {MAX_PORT}")
     return Address(host, int(found["port"]))
@@ -91,7 +91,7 @@ def parse_loopback_address(value: str) -> Address:
     address = parse_address(value)
     if not address.is_loopback:
         raise ValueError(
-            "can be reached from other machines, and whoever connects there is this bot; "
+            "can be reached from other machines, and every client there counts as this bot; "
             'write an address such as "127.0.0.1:8802"'
         )
     return address
@@ -114,12 +114,12 @@ def is_ip(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself. Names other than localhost are not trusted to be."""
+    """Whether a host is this machine itself. Of names, only localhost is trusted to be."""
     return ip_address(host).is_loopback if is_ip(host) else host == "localhost"
 
 
 def bracketed(host: str) -> str:
-    """Return a host as it stands before a port."""
+    """Return a host as written before a port, IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -127,8 +127,8 @@ def bracketed(host: str) -> str:
 class BaseUrl:
     """A checked base URL.
 
-    The host is an IPv6 address without brackets, an IPv4 address or a name; the path of its own has no slash
-    at its end, "" is none.
+    The host is an IPv6 address without brackets, an IPv4 address or a name. The path has no slash at its end;
+    "" is none.
     """
 
     scheme: str
@@ -138,12 +138,12 @@ class BaseUrl:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, the scheme's default port left out."""
+        """Scheme, host and port, without the scheme's default port."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def authority(self) -> str:
-        """The Host header's value: host and port, the scheme's default port left out."""
+        """The Host header's value: host and port, without the scheme's default port."""
         host = bracketed(self.host)
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -154,14 +154,14 @@ class BaseUrl:
 def parse_base_url(value: str) -> BaseUrl:
     """Parse and check a base URL; raise ValueError with the cause and the fix.
 
-    Its host and its path are put before every bot's path, so it must have one reading only. What has the form
-    of a host, and no more, is proposed with its scheme.
+    Host and path are put before every bot's path, so the URL must have only one reading. For a bare host, the
+    error proposes the URL with a scheme.
     """
     parts = _split(value)
     if parts.scheme not in _DEFAULT_PORTS:
         raise ValueError(f'is not an http or https URL; write "{_proposed(value)}"')
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a user name or a password; remove it, keys belong under [keys]")
+        raise ValueError("contains a user name or a password; remove it: keys belong under [keys]")
     if not parts.hostname:
         raise ValueError(f'has no host; write "{_EXAMPLE}"')
     host = parse_host(parts.hostname)
@@ -176,12 +176,14 @@ def parse_base_url(value: str) -> BaseUrl:
         raise ValueError(f"has a port out of range; use 1 to {MAX_PORT}")
     path = parts.path.rstrip("/")
     if not is_plain_path(path):
-        raise ValueError("has a path that is not plain; use letters, digits and -._~ between single slashes")
+        raise ValueError(
+            "has a path that is not plain; use only letters, digits and -._~ between single slashes"
+        )
     return BaseUrl(parts.scheme, host, port, path)
 
 
 def parse_streams_url(value: str) -> BaseUrl:
-    """Parse the address of streams, ws or wss, as the http or https address of their handshakes."""
+    """Parse the address of streams, ws or wss; return the http or https address of their handshakes."""
     if not value.startswith(("ws://", "wss://")):
         raise ValueError('is not a ws or wss URL; write "ws://127.0.0.1:9000"')
     return parse_base_url(f"http{value.removeprefix('ws')}")
@@ -212,7 +214,7 @@ def parse_proxy(value: str) -> ProxyUrl:
     scheme = parts.scheme.removesuffix("h") if parts.scheme == "socks5h" else parts.scheme
     if parts.password is not None:
         raise ValueError(
-            'holds a password; leave it out, and write proxy_password = "file:proxy.password" beside it'
+            'contains a password; remove it, and set proxy_password = "file:proxy.password" beside it'
         )
     if scheme == "https":
         raise ValueError(
@@ -229,7 +231,7 @@ def parse_proxy(value: str) -> ProxyUrl:
     if port == 0:
         raise ValueError(f"has no port, or one out of range; {_PROXY_FORM}")
     if parts.path not in {"", "/"}:
-        raise ValueError("has a path; end it after the port")
+        raise ValueError("has a path; remove everything after the port")
     user = unquote(parts.username or "")
     if not re.fullmatch("[!-9;-~]{0,255}", user):  # it may not have a colon (RFC 7617 section 2)
         raise ValueError("has a user name that is not plain; use up to 255 ASCII characters without a colon")
@@ -237,11 +239,11 @@ def parse_proxy(value: str) -> ProxyUrl:
 
 
 def _split(url: str, form: str = f'write "{_EXAMPLE}"') -> SplitResult:
-    # `urlsplit` drops tabs and line ends, so they are looked for before.
+    # `urlsplit` drops tabs and line ends, so they are checked before.
     if not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("is not a URL in plain ASCII; write a foreign host name in its xn-- form")
     if "?" in url or "#" in url or "\\" in url:
-        raise ValueError("has a query, a fragment or a backslash; end it after the path")
+        raise ValueError("has a query, a fragment or a backslash; remove everything after the path")
     try:
         return urlsplit(url)
     except ValueError:
@@ -249,7 +251,7 @@ def _split(url: str, form: str = f'write "{_EXAMPLE}"') -> SplitResult:
 
 
 def _proposed(text: str) -> str:
-    """Return the URL that a host without a scheme means; for all else the example."""
+    """Return the URL of a host without a scheme; for other texts, the example."""
     found = _BARE_HOST.fullmatch(text)
     if found is None:
         return _EXAMPLE
@@ -261,12 +263,12 @@ def _proposed(text: str) -> str:
 
 
 def parse_source(value: str) -> str:
-    """Check an address that connections are to start from: this machine must have it. Raises ValueError."""
+    """Check a source address for connections: this machine must have it. Raises ValueError."""
     try:
         address = ip_address("" if "%" in value else value)
     except ValueError:
         raise ValueError('is not an IP address; write one of this machine, as in "203.0.113.7"') from None
-    text = "is not an address of this machine; write one that it has, or leave it out"
+    text = "is not an IP address of this machine; write one that it has, or remove the setting"
     if address.is_unspecified or address.is_multicast:
         raise ValueError(text)
     try:
@@ -283,12 +285,12 @@ def family_of(ip: str) -> socket.AddressFamily:
 
 
 def family_name(ip: str) -> str:
-    """Return how people call the family of an IP address."""
+    """Return the usual name of an IP address's family."""
     return "IPv6" if ":" in ip else "IPv4"
 
 
 def parse_redis(value: str) -> str:
-    """Check where Redis is: a URL, a reference to one, or "" for none. Raises ValueError."""
+    """Check the setting for Redis: a URL, a reference to one, or "" for none. Raises ValueError."""
     if value == "":
         return ""
     if not is_redis_url(value):
@@ -302,12 +304,12 @@ def parse_redis(value: str) -> str:
     parts = urlsplit(value)
     # A Redis client looks for a password in these two places.
     if parts.password is not None or "password" in parse_qs(parts.query, keep_blank_values=True):
-        raise ValueError("holds a password; put the whole URL into a file and write file:/path")
+        raise ValueError("contains a password; put the whole URL into a file and write file:/path")
     return value
 
 
 def is_redis_url(value: str) -> bool:
-    """Whether it is the URL itself, and no reference to one."""
+    """Whether a value is the URL itself, not a reference to one."""
     return value.partition("://")[0] in SCHEMES and "://" in value
 
 

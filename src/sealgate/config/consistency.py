@@ -1,4 +1,4 @@
-"""Checks across tables, each a small rule that looks at the whole tree and yields what is wrong."""
+"""Checks across tables: each is a small rule that looks at the whole tree and yields problems."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -14,12 +14,12 @@ from sealgate.venues.key_kinds import Kind
 from sealgate.venues.limit_rules import pairs_named, route_names
 from sealgate.venues.routes import RouteTable
 
-# The settings by which one address may be two exchanges.
+# The settings that make two exchanges of one base URL.
 _WAY = ("prefix", "source", "proxy", "headers")
 
 
 def inconsistencies(config: Config) -> list[Problem]:
-    """Return every problem that a single value does not show."""
+    """Return every problem that cannot be seen in a single value."""
     return [problem for check in _CHECKS for problem in check(config)]
 
 
@@ -46,17 +46,15 @@ def _environments_are_known(config: Config) -> Iterator[Problem]:
             continue
         if not venue.environments:
             is_common = bool(exchange.at) and config.environment == name
-            fix = f'write environment = "" below [exchanges.{exchange.name}]' if is_common else "leave it out"
-            text = f"has no effect, as the file of the venue {venue.name} names none; {fix}"
+            fix = f'write environment = "" below [exchanges.{exchange.name}]' if is_common else "remove it"
+            text = f"has no effect, because the file of the venue {venue.name} has no environments; {fix}"
             yield Problem((*exchange.at, "environment"), text)
         elif there is None:
             kind = f"an environment of the venue {venue.name}"
             text = f"names {name}, {_not_among(kind, name, venue.environments)}"
             yield Problem((*exchange.at, "environment"), text)
         elif there.base_url and str(exchange.base_url) != there.base_url:
-            text = (
-                f"cannot be combined with environment, which leads to {there.base_url}; leave one of them out"
-            )
+            text = f"cannot be combined with environment, which leads to {there.base_url}; remove one of them"
             yield Problem((*exchange.at, "base_url"), text)
 
 
@@ -68,7 +66,7 @@ def _keys_know_their_exchanges(config: Config) -> Iterator[Problem]:
         elif not config.exchanges:
             for setting in ("exchange", "exchanges"):
                 if getattr(key, setting):
-                    text = "has no effect, as there are no [exchanges.NAME]; leave it out"
+                    text = "has no effect, because there are no [exchanges.NAME]; remove it"
                     yield Problem((*path, setting), text)
         elif not key.exchange and not key.exchanges:
             names = " or ".join(f'"{name}"' for name in config.exchanges)
@@ -82,7 +80,7 @@ def _keys_know_their_exchanges(config: Config) -> Iterator[Problem]:
 
 
 def _exchanges_have_keys(config: Config) -> Iterator[Problem]:
-    """Look at the exchanges once the keys are right: one that names none, or a wrong one, may be meant."""
+    """Look at the exchanges once the keys are right: a key with a wrong or no exchange may belong there."""
     if config.exchanges and config.keys and not any(_keys_know_their_exchanges(config)):
         for name, exchange in config.served.items():
             if not exchange.keys:
@@ -91,9 +89,10 @@ def _exchanges_have_keys(config: Config) -> Iterator[Problem]:
 
 
 def _exchanges_are_different(config: Config) -> Iterator[Problem]:
-    """Refuse two tables for one exchange, as it counts together what both send.
+    """Refuse two tables for one exchange: it counts the requests of both together.
 
-    Two of its products are two exchanges, and so are two local addresses from which it is reached.
+    Two products of an exchange count as two exchanges, and so does one exchange reached from two local
+    addresses.
     """
     earlier: list[ExchangeConfig] = []
     for exchange in config.served.values():
@@ -105,7 +104,7 @@ def _exchanges_are_different(config: Config) -> Iterator[Problem]:
 
 
 def _is_same(one: ExchangeConfig, other: ExchangeConfig) -> bool:
-    # A dot at the end of a name changes nothing of where it leads.
+    # A dot at the end of a name does not change its address.
     address, there = (Address(each.base_url.host.rstrip("."), each.base_url.port) for each in (one, other))
     paths = {(each.base_url.path, each.venue.name) for each in (one, other)}
     ways = [[getattr(each.upstream, name) for name in _WAY] for each in (one, other)]
@@ -116,12 +115,12 @@ def _prefix_comes_once(config: Config) -> Iterator[Problem]:
     for exchange in config.served.values():
         prefix = exchange.upstream.prefix
         if prefix and exchange.base_url.path.endswith(prefix):
-            text = f"ends in upstream.prefix, which bots' paths have already; leave out {prefix}"
+            text = f"ends in upstream.prefix, which bots' paths already have; remove {prefix}"
             yield Problem((*exchange.at, "base_url"), text)
 
 
 def _keys_are_whole(config: Config) -> Iterator[Problem]:
-    """Want a setting where any of the key's exchanges needs it, and refuse it where none does."""
+    """Require a setting if any of the key's exchanges needs it, and refuse it if none does."""
     for alias, key in config.keys.items():
         venues = [exchange.venue for exchange in config.served.values() if alias in exchange.keys]
         schemes = [
@@ -142,21 +141,21 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
                 yield Problem(("keys", alias, setting), f"has no effect: the venue {names} requires none")
         for venue in venues:
             if key.kind and key.kind not in venue.schemes:
-                text = f"is not taken by the venue {venue.name}; write {' or '.join(venue.schemes)}"
+                text = f"is not accepted by the venue {venue.name}; write {' or '.join(venue.schemes)}"
                 yield Problem(("keys", alias, "kind"), text)
         if key.secret_passphrase and schemes and {scheme.kind for _, scheme in schemes} == {Kind.HMAC}:
-            text = "has no effect: the secret of an HMAC key is not encrypted; leave it out"
+            text = "has no effect: the secret of an HMAC key is not encrypted; remove it"
             yield Problem(("keys", alias, "secret_passphrase"), text)
 
 
 def _windows_are_as_the_exchange_has_them(config: Config) -> Iterator[Problem]:
-    """By a shorter one, an order would be called dead while the exchange still accepts it."""
+    """Refuse another window: with a shorter one, the gateway would call an order dead too early."""
     for exchange in config.served.values():
         venue = exchange.venue
         for alias, key in exchange.keys.items():
             if venue.fixes_window and key.recv_window_ms != venue.recv_window_ms:
-                always = f"always {venue.recv_window_ms} ms; leave it out"
-                text = f"is not how long {venue.name} takes a timestamp, {always}"
+                always = f"always accepts a timestamp for {venue.recv_window_ms} ms"
+                text = f"differs from {venue.name}, which {always}; remove this setting"
                 yield Problem(("keys", alias, "recv_window_ms"), text)
 
 
@@ -166,7 +165,7 @@ def _exchange_is_another(config: Config) -> Iterator[Problem]:
         there = Address(exchange.base_url.host, exchange.base_url.port)
         taken = next((name for name, address in own.items() if address and address.takes(there)), None)
         if taken is not None:
-            text = f"is this gateway itself ({taken}), which would send to itself; write the exchange's URL"
+            text = f"is this gateway itself ({taken}); write the exchange's URL"
             yield Problem((*exchange.at, "base_url"), text)
 
 
@@ -175,7 +174,10 @@ def _source_reaches_the_exchange(config: Config) -> Iterator[Problem]:
         source, proxy = exchange.upstream.source, exchange.upstream.proxy
         name, host = ("base_url", exchange.base_url.host) if proxy is None else ("proxy", proxy.host)
         if source and is_ip(host) and family_name(host) != family_name(source):
-            text = f"is {family_name(source)}, but {name} is {family_name(host)}; write one of that kind"
+            text = (
+                f"is {family_name(source)}, but {name} is {family_name(host)}; write an address of the "
+                "same kind"
+            )
             yield Problem((*exchange.at, "upstream", "source"), text)
 
 
@@ -199,12 +201,12 @@ def _headers_sign_nothing(config: Config) -> Iterator[Problem]:
     for exchange in config.served.values():
         for name in exchange.upstream.headers:
             if exchange.venue.signs_with(name):
-                text = f"is a header by which the venue {exchange.venue.name} signs; leave it out"
+                text = f"is a header that the venue {exchange.venue.name} uses for signing; remove it"
                 yield Problem((*exchange.at, "upstream", "headers", name), text)
 
 
 def _own_listeners(config: Config) -> dict[str, Address]:
-    """Return the addresses of single exchanges and bots, by setting."""
+    """Return the listen addresses of single exchanges and bots, by setting."""
     return {own.setting: own.address for own in config.own_addresses}
 
 
@@ -219,7 +221,7 @@ def _a_group_is_let_in(config: Config) -> Iterator[Problem]:
     if is_for_group and listen.unix is None:
         yield Problem(("listen", "unix_mode"), "has no effect; name a socket in listen.unix")
     elif is_for_group and listen.unix_group is None:
-        yield Problem(("listen", "unix_mode"), "lets a group in; name it in listen.unix_group")
+        yield Problem(("listen", "unix_mode"), "admits a group; name it in listen.unix_group")
     elif listen.unix_group is not None and not is_for_group:
         yield Problem(("listen", "unix_group"), 'has no effect; set listen.unix_mode to "0660"')
 
@@ -236,7 +238,7 @@ def _tls_is_whole(config: Config) -> Iterator[Problem]:
         yield Problem(("listen", "client_ca"), "names bots, but there are none; add [bots.NAME]")
     is_used = listen.tcp is not None or any(own.exchange for own in config.own_addresses)
     if listen.tls_cert and not is_used:
-        yield Problem(("listen", "tls_cert"), "has no effect; listen.tcp is turned off")
+        yield Problem(("listen", "tls_cert"), "has no effect; listen.tcp is off")
 
 
 def _listens_apart(config: Config) -> Iterator[Problem]:
@@ -247,7 +249,7 @@ def _listens_apart(config: Config) -> Iterator[Problem]:
             continue
         other = next((name for name, one in taken.items() if one.takes(address)), None)
         if other is not None:
-            yield Problem(tuple(setting.split(".")), f"is the address of {other}; choose another port")
+            yield Problem(tuple(setting.split(".")), f"is also the address of {other}; choose another port")
         taken[setting] = address
 
 
@@ -270,13 +272,15 @@ def _bots_prove_themselves(config: Config) -> Iterator[Problem]:
         if config.listen.unix is None:
             yield Problem(("bots", name, "uid"), "has no effect; name a socket in listen.unix")
         if owners.setdefault(bot.uid, name) != name:
-            yield Problem(("bots", name, "uid"), f"is that of {owners[bot.uid]}, too; give each its own")
+            yield Problem(
+                ("bots", name, "uid"), f"is also the uid of {owners[bot.uid]}; give each bot its own"
+            )
 
 
 def _bots_are_no_strangers(config: Config) -> Iterator[Problem]:
     for name in (STRANGER, STRANGERS_LABEL):
         if name in config.bots:
-            text = "is the name of requests without a valid token; choose another name for the bot"
+            text = "is the name for unauthenticated clients; choose another name for the bot"
             yield Problem(("bots", name), text)
 
 
@@ -320,7 +324,7 @@ def _policies_say_something(config: Config) -> Iterator[Problem]:
                 yield Problem(path, text)
             elif exchange not in usable:
                 yield Problem(
-                    path, f"has no effect, as no key of {name} is valid at {exchange}; leave it out"
+                    path, f"has no effect, because no key of {name} is valid at {exchange}; remove it"
                 )
 
 
@@ -329,13 +333,13 @@ def _policy_says_something(policy: Policy, path: SettingPath) -> Iterator[Proble
     if policy.observe and not policy.is_set:
         yield Problem((*path, "observe"), "has no effect; add a rule, such as symbols")
     elif not policy.is_set:
-        yield Problem(path, "has no rule, so it limits nothing; add one, such as symbols")
+        yield Problem(path, "has no rule, so it restricts nothing; add one, such as symbols")
     if symbols and isinstance(sizes, Mapping):
         for symbol in (one for one in symbols if one not in sizes):
-            text = f"has no size for {symbol}, so each order in it would be refused; add it"
+            text = f"has no size for {symbol}, so every order in it would be refused; add one"
             yield Problem((*path, "max_size"), text)
         for symbol in (one for one in sizes if one not in symbols):
-            text = "has no effect, as symbols does not allow it; add it there"
+            text = "has no effect, because symbols does not allow it; add it there"
             yield Problem((*path, "max_size", symbol), text)
 
 
@@ -354,17 +358,17 @@ def _routes_are_inside(config: Config) -> Iterator[Problem]:
 def _only_reads_are_shared(config: Config) -> Iterator[Problem]:
     for exchange in config.served.values():
         shared = [(at, route) for at, route in enumerate(exchange.routes) if route.share_s is not None]
-        if not shared:  # as in most: the table takes its time
+        if not shared:  # the usual case; building the route table takes time
             continue
         table = RouteTable(exchange.venue.routes)
         for index, route in shared:
             path = (*exchange.at, "routes", index, "share_s")
             standing = table.find(route.method, route.path.removeprefix(exchange.upstream.prefix))
             if not standing.is_shareable:
-                yield Problem(path, "has no effect, as each bot needs a stream's key of its own")
+                yield Problem(path, "has no effect, because each bot needs its own stream key")
             elif not (standing.is_read if route.needs is None else route.needs == "read"):
-                fix = 'add needs = "read" if the exchange changes nothing for it, else leave it out'
-                text = f"is for reads; {fix}"
+                fix = 'add needs = "read" if the call changes nothing at the exchange, else remove share_s'
+                text = f"applies only to reads; {fix}"
                 yield Problem(path, text)
 
 
@@ -374,7 +378,7 @@ def _known_is_of_all_requests(config: Config) -> Iterator[Problem]:
         if exchange.limits.known and venue.limits.whole is None:
             first, *others = (pool.name for pool in venue.limits.pools)
             text = (
-                f"the venue {venue.name} has no pool of all requests; write it as known in "
+                f"the venue {venue.name} has no pool for all requests; write it as known in "
                 f"[limits.pools.{first}]" + (f", or of one of {', '.join(others)}" if others else "")
             )
             yield Problem((*exchange.at, "limits", "known"), text)
@@ -390,12 +394,12 @@ def _pools_are_known(config: Config) -> Iterator[Problem]:
             if name not in names and pool.scope is None:
                 near = nearest(name, names)
                 fix = f"did you mean {near}?" if near else f"write one of {', '.join(names)}."
-                yield Problem(path, f"is no pool of the venue {venue.name}; {fix} A new pool needs scope")
+                yield Problem(path, f"is not a pool of the venue {venue.name}; {fix} A new pool needs scope")
             for index, route in enumerate(pool.routes or ()):
                 if not pairs_named(route, pairs, venue.prefix):
                     near = nearest(route, route_names(pairs, venue.prefix))
                     fix = f"did you mean {near}? Else add" if near else "add"
-                    text = f"is no route of the venue {venue.name}; {fix} it to [[routes]] as `match`"
+                    text = f"is not a route of the venue {venue.name}; {fix} it to [[routes]] as `match`"
                     yield Problem((*path, "routes", index), text)
 
 
@@ -404,7 +408,7 @@ def _aliases(config: Config) -> str:
 
 
 def _not_among(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about a name that is none of the known ones."""
+    """Return the end of a sentence about an unknown name, with the known ones."""
     names = list(known)
     near = nearest(name, names)
     return f"which is not {kind}; " + (

@@ -1,8 +1,8 @@
 """The configuration file as a JSON Schema, for editors: completion, descriptions, and errors underlined.
 
-It is pydantic's own, with what editors of TOML need: draft 4, because Taplo (and so Even Better TOML) reads
-no later one, and no references, which some editors do not follow. The schema is stricter than the program in
-one point: a number is a number here, while the program also takes it as text.
+It is pydantic's own, adapted to TOML editors: draft 4, because Taplo (and so Even Better TOML) reads no later
+draft, and without references, which some editors do not follow. The schema is stricter than the program in
+one point: it requires numbers to be numbers, while the program also accepts them as text.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
-    """Replace each reference by what it refers to; what stands beside a reference is kept."""
+    """Replace each reference by its target; keep the members beside a reference."""
     if isinstance(node, list):
         return [_inlined(member, definitions) for member in node]
     if not isinstance(node, dict):
@@ -42,20 +42,20 @@ class _Draft4(GenerateJsonSchema):
         return False
 
     def field_title_should_be_set(self, _: object) -> bool:
-        """Name nothing twice."""
+        """Add no titles: they would only repeat the names."""
         return False
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        """Leave out the docstring of a table, which is for readers of the code."""
+        """Leave out a table's docstring, which is for readers of the code."""
         found = super().model_schema(schema)
         return {name: value for name, value in found.items() if name not in {"title", "description"}}
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        """Leave out null, which TOML has not."""
+        """Leave out null, which TOML does not have."""
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Write a default as the file does; a table has none, as its members have their own."""
+        """Write a default as the file does; a table has none, because its members have their own."""
         found, default = self.generate_inner(schema["schema"]), schema.get("default")
         if isinstance(default, BaseModel) or default in (None, "", ()):
             return found
@@ -67,14 +67,14 @@ class _Draft4(GenerateJsonSchema):
         return {**found, "additionalProperties": False} if "patternProperties" in found else found
 
     def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
-        """Have a text that is in a list twice underlined."""
+        """Require unique members, so that the editor underlines a duplicate."""
         found = super().tuple_schema(schema)
         return {**found, "uniqueItems": True} if found["items"].get("type") == "string" else found
 
     def update_with_validations(
         self, json_schema: JsonSchemaValue, core_schema: CoreSchema, mapping: dict[str, str]
     ) -> None:
-        """Write an exclusive bound as draft 4 does: the bound, and a truth value beside it."""
+        """Write an exclusive bound as draft 4 does: the bound with a boolean beside it."""
         super().update_with_validations(json_schema, core_schema, mapping)
         if "exclusiveMinimum" in json_schema:
             json_schema.update(minimum=json_schema["exclusiveMinimum"], exclusiveMinimum=True)

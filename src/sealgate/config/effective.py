@@ -1,7 +1,7 @@
-"""The settings as they hold, each with where it was set: what `config show` and `check --explain` print.
+"""The settings in effect, each with its source, for `config show` and `check --explain`.
 
-Values that may hold a secret in spite of all are masked: the arguments of a `cmd:`, a password in a URL, and
-all but the beginning of an API key, in whose place people paste the secret.
+Values that may contain a secret by mistake are masked: the arguments of a `cmd:`, a password in a URL, and
+all but the beginning of an API key, because people paste the secret in its place.
 """
 
 import re
@@ -17,14 +17,14 @@ from sealgate.config.values import Masked
 from sealgate.config.venues import COMMON, settings_of
 from sealgate.venues.venue import Venue
 
-COMMON_TABLE = "common table"  # the source of what an exchange takes over
+COMMON_TABLE = "common table"  # the source of a setting that an exchange inherits
 _ONE_EXCHANGE = frozenset({"venue", "base_url", *COMMON})
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """One setting as it holds: its name, its masked value as `plain_value` has it, and its source."""
+    """One setting in effect: its name, its masked value (as of `plain_value`), and its source."""
 
     name: str
     value: object
@@ -32,9 +32,9 @@ class Effective:
 
 
 def effective(loaded: Loaded) -> list[Effective]:
-    """Return every setting, in the order of the model; those of one key, bot or exchange stay together.
+    """Return every setting in the order of the model, grouped by key, bot and exchange.
 
-    If there are [exchanges], each has all of its settings; of the common tables, only what is set is shown.
+    If there are [exchanges], all settings of each are listed; of the common tables, only those that are set.
     """
     found = []
     for setting in all_settings():
@@ -42,7 +42,7 @@ def effective(loaded: Loaded) -> list[Effective]:
         for path, value in _values(loaded.config, setting.path, ()):
             row = path[:2] if ANY in setting.path else path[:1]
             source, shown = _written(loaded, path), _masked(setting, plain_value(value))
-            is_unsaid = value is None and "pools" in setting.path  # as its venue's file has it
+            is_unsaid = value is None and "pools" in setting.path  # the venue's file decides
             if source is None and (is_common or is_unsaid):
                 continue
             if source is None and setting.name == "keys.*.recv_window_ms":
@@ -54,7 +54,7 @@ def effective(loaded: Loaded) -> list[Effective]:
 
 
 def _values(node: Any, path: SettingPath, at: SettingPath) -> Iterator[tuple[SettingPath, object]]:
-    """Yield the values that a setting has below a node, with their real paths."""
+    """Yield the values of a setting below a node, with their real paths."""
     if not path:
         yield at, node
         return
@@ -67,7 +67,7 @@ def _values(node: Any, path: SettingPath, at: SettingPath) -> Iterator[tuple[Set
 
 
 def _written(loaded: Loaded, path: SettingPath) -> str | None:
-    """Return the first source that sets a path, None if none does."""
+    """Return the first source that sets a path, or None."""
     for layer in loaded.layers:
         if layer.depth(path) < len(path):
             continue
@@ -78,7 +78,7 @@ def _written(loaded: Loaded, path: SettingPath) -> str | None:
 
 
 def _inherited(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
-    """Return where a setting is from that nobody wrote: a common table, the venue's file, or the default."""
+    """Return the source of a setting that is not written: common table, venue's file, or default."""
     # There are two cases: a setting of one exchange among several, and one of the only exchange.
     if path[0] == "exchanges":
         own_path, setting_path = path[2:], setting.path[2:]
@@ -96,7 +96,7 @@ def _inherited(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
 
 
 def _is_chosen(loaded: Loaded, at: SettingPath) -> bool:
-    """Whether somebody has named the venue of the exchange whose settings stand there."""
+    """Whether the configuration names the venue of the exchange at this path."""
     return _written(loaded, (*at, "venue")) is not None
 
 
@@ -105,7 +105,7 @@ def _file_of(venue: Venue) -> str:
 
 
 def _window(loaded: Loaded, alias: str) -> tuple[str, object]:
-    """Return source and value of a key's window that nobody set: a table where its exchanges differ."""
+    """Return source and value of a key's window that is not set: a table if its exchanges differ."""
     places = [one for one in loaded.config.served.values() if alias in one.keys]
     windows = {one.name: one.keys[alias].recv_window_ms for one in places}
     sources = dict.fromkeys(_file_of(one.venue) if _is_chosen(loaded, one.at) else DEFAULT for one in places)

@@ -1,9 +1,9 @@
-"""Files that the configuration names.
+"""Files named in the configuration.
 
-A relative path is relative to the working directory. Those of a configuration file are relative to its
-folder, which stands before them when they are checked.
+A relative path is relative to the working directory. Paths in a configuration file are relative to the
+file's folder, which has been prepended by the time they are checked.
 
-A `~/` is the home of the user that the gateway runs as, as no shell is there to expand it.
+`~/` is the home directory of the gateway's user; no shell expands it.
 """
 
 import grp
@@ -22,9 +22,9 @@ SOCKET_PATH_BYTES = (104 if sys.platform == "darwin" else 108) - 1
 
 
 def default_places(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return where the socket may be without a setting, the first choice first.
+    """Return the default paths of the socket, the first choice first.
 
-    A service and a login shell of one user often differ in XDG_RUNTIME_DIR, so who looks for it looks twice.
+    A service and a login shell of one user often differ in XDG_RUNTIME_DIR, so clients try both.
     """
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     own = Path(f"/tmp/sealgate-{os.geteuid()}/admin.sock")  # noqa: S108 - `why_not_private` checks its folder
@@ -32,13 +32,13 @@ def default_places(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def why_not_private(folder: Path) -> str | None:
-    """Return why a folder is not this user's alone, None if it is. Raises OSError where there is none.
+    """Return why a folder is not private to this user, or None if it is. Raises OSError if it is missing.
 
-    Whoever could put a socket there would get the commands.
+    Another user who could put a socket there would receive the commands.
     """
-    found = folder.lstat()  # a link is refused: its owner may turn it
+    found = folder.lstat()  # a link is refused: its owner may redirect it
     if not stat.S_ISDIR(found.st_mode):
-        return "is no folder"
+        return "is not a folder"
     if found.st_uid != os.geteuid():
         return f"belongs to user {found.st_uid}"
     if found.st_mode & _FOR_OTHERS:
@@ -52,49 +52,51 @@ def expand_home(path: str) -> str:
         return path
     expanded = os.path.expanduser(path) if path.startswith("~/") else path  # noqa: PTH111 - text is wanted
     if expanded.startswith("~"):
-        raise ValueError("begins with a ~ that names no home directory here; write the whole path")
+        raise ValueError("begins with a ~ that is not a home directory here; write the whole path")
     return expanded
 
 
 def from_folder(path: str, folder: Path) -> str:
-    """Return a path of a configuration file in this folder, as it is seen from the working directory."""
+    """Return a path from a configuration file in this folder, relative to the working directory."""
     return path if not path or path.startswith("~") or folder == Path() else str(folder / path)
 
 
 def check_ca_file(file: Path) -> Path:
-    """Check that a file of CA certificates is there, and has one."""
+    """Check that a file of CA certificates exists and contains one."""
     _check(Path.is_file, file, "is not a file that exists; name a PEM file of CA certificates")
     try:
         ssl.create_default_context(cafile=file)
     except ssl.SSLError:
-        raise ValueError("holds no certificate; name a PEM file of CA certificates") from None
+        raise ValueError("contains no certificate; name a PEM file of CA certificates") from None
     return file
 
 
 def check_pem_file(file: Path) -> Path:
-    """Check that a PEM file is there; the listener looks into it."""
+    """Check that a PEM file exists; the listener checks its content."""
     _check(Path.is_file, file, "is not a file that exists; name a PEM file")
     return file
 
 
 def check_journal_file(file: Path) -> Path:
-    """Check that the folder of the journal is there."""
+    """Check that the journal's folder exists."""
     _check(
         lambda path: path.parent.is_dir() and not path.is_dir(),
         file,
-        "is not a file in a folder that exists; make the folder, name a file in it",
+        "is not a file in an existing folder; create the folder, and name a file in it",
     )
     return file
 
 
 def _check(condition: Callable[[Path], bool], file: Path, words: str) -> None:
-    """Make mistakes of the configuration of a file that is not there, or that this user may not look at."""
+    """Raise ValueError for a file that does not exist, or that this user may not look at."""
     try:
         if condition(file):
             return
     except PermissionError:
-        raise ValueError("is in a folder closed to this user; act as the gateway's user") from None
-    except OSError:  # no file can have this name
+        raise ValueError(
+            "is in a folder that this user may not read; run the command as the gateway's user"
+        ) from None
+    except OSError:  # an impossible file name
         pass
     raise ValueError(words)
 
@@ -111,7 +113,7 @@ def check_socket(path: Path) -> Path:
 
 
 def group_number(group: str | int) -> int:
-    """Return the number of a group that is named, or given by its number. Raises ValueError."""
+    """Return the number of a group, given by name or number. Raises ValueError."""
     try:
         return grp.getgrnam(str(group)).gr_gid
     except KeyError:

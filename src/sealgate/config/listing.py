@@ -1,6 +1,6 @@
-"""All settings as a flat list, from the model: what a person can write, its default, its example.
+"""All settings as a flat list, from the model: name, default, example, choices.
 
-Editors, the starter file, `config show` and suggestions read it, so that none of them lags behind the model.
+The editors' schema, the starter file, `config show` and suggestions use it, so none lags behind the model.
 """
 
 import json
@@ -19,7 +19,7 @@ from sealgate.config.values import Anchored
 from sealgate.config.venues import venue_text
 from sealgate.venues.venue import Venue
 
-ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
+ANY = "*"  # in place of the user's name for a key or a bot, and of the index of a route
 
 _UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 _Mark = TypeVar("_Mark")
@@ -27,46 +27,46 @@ _Mark = TypeVar("_Mark")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting as the model has it; `path` has ANY where the user chooses the name."""
+    """A setting of the model; `path` has ANY in place of names that the user chooses."""
 
     path: SettingPath
     field: FieldInfo
 
     @property
     def name(self) -> str:
-        """How a manual writes it: `keys.*.secret`."""
+        """The name as written in manuals: `keys.*.secret`."""
         return ".".join(map(str, self.path))
 
     @property
     def default(self) -> object:
-        """What holds where nobody sets it, None where somebody must."""
+        """The default, or None if the setting is required."""
         is_required = self.field.is_required()
         return None if is_required else self.field.get_default(call_default_factory=True)
 
     @property
     def description(self) -> str:
-        """One line on what it is for."""
+        """One line of description."""
         return self.field.description or ""
 
     @property
     def example(self) -> object:
-        """What stands in for a default that is none, None where the default is an example."""
+        """An example value, or None if the default serves as one."""
         return next(iter(self.field.examples or ()), None)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The texts of which it is one, () where it is free, or a set of them."""
+        """The accepted texts; () if the setting is free text or a set."""
         whole = self.field.annotation
         forms = () if get_origin(whole) is frozenset else (whole, *get_args(whole))
         return next((get_args(form) for form in forms if get_origin(form) is Literal), ())
 
     def mark(self, kind: type[_Mark]) -> _Mark | None:
-        """Return the mark of this class that its type has, if any."""
+        """Return its type's mark of this class, if any."""
         marks = (*self.field.metadata, *_parts(self.field.annotation))
         return next((mark for mark in marks if isinstance(mark, kind)), None)
 
     def at(self, names: SettingPath) -> SettingPath:
-        """Return its path with the names that stand in another one where this one leaves them open."""
+        """Return its path with ANY replaced by the names in `names`."""
         return tuple(
             names[index] if part == ANY and index < len(names) else part
             for index, part in enumerate(self.path)
@@ -74,7 +74,7 @@ class Setting:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield what an annotation is made of, such as the marks of an Annotated in it."""
+    """Yield the parts of an annotation, such as the marks of an Annotated in it."""
     for part in get_args(annotation):
         yield part
         yield from _parts(part)
@@ -97,7 +97,7 @@ def _settings(model: type[BaseModel], path: SettingPath) -> Iterator[Setting]:
 
 
 def model_in(annotation: object) -> type[BaseModel] | None:
-    """Return the model that an annotation is, or holds."""
+    """Return the model that an annotation is or contains, if any."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for model in map(model_in, get_args(annotation)) if model), None)
@@ -112,7 +112,7 @@ def find_setting(path: SettingPath) -> Setting:
 
 
 def anchored(tree: dict[str, object], folder: Path) -> dict[str, object]:
-    """Return the settings of a configuration file, with its relative paths taken from its folder."""
+    """Return the settings of a configuration file, with relative paths resolved from its folder."""
     return {name: _anchored(value, (name,), folder) for name, value in tree.items()}
 
 
@@ -129,7 +129,7 @@ def _anchored(value: object, path: SettingPath, folder: Path) -> object:
 
 
 def plain_value(value: object) -> object:  # noqa: PLR0911 - one for each kind of value
-    """Return a value as text, number, truth value or list of these; None, for no value, is ""."""
+    """Return a value as text, number, boolean or list of these; None becomes ""."""
     match value:
         case ByteSize():
             units = (f"{value // size} {unit}" for size, unit in _UNITS if value % size == 0)
@@ -149,7 +149,7 @@ def plain_value(value: object) -> object:  # noqa: PLR0911 - one for each kind o
 
 
 def toml_text(value: object) -> str:
-    """Return a plain value as TOML writes it. JSON's form of each is TOML's, too."""
+    """Return a plain value in TOML, which for these types is the same as JSON."""
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{json.dumps(name)} = {toml_text(one)}' for name, one in value.items())} }}"
     if isinstance(value, list):

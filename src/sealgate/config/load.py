@@ -1,4 +1,4 @@
-"""The way in: find the file, read the sources, validate the whole, and name every problem by its source."""
+"""Load the configuration: find the file, read the sources, validate, and name each problem by its source."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -24,7 +24,7 @@ from sealgate.config.sources import (
 )
 from sealgate.config.tree import Config
 
-# What tells where the gateway is, and which; the second are also settings of each of several exchanges.
+# The settings that locate and identify a gateway; the second group also exists per exchange.
 _TELLING_PLACES = ("admin.unix", "listen.tcp", "listen.unix", "admin.tcp")
 _TELLING_EXCHANGES = ("venue", "environment", "base_url")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
@@ -32,7 +32,7 @@ _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration and where it came from: the file that was read, if any, and its layers, first wins."""
+    """A configuration with its sources: the file, if one was read, and the layers, the strongest first."""
 
     config: Config
     file: Path | None
@@ -44,11 +44,11 @@ def load_config(
     overrides: Mapping[str, object] = _NO_OVERRIDES,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
-    """Load the configuration: flags before environment before file before defaults.
+    """Load the configuration: flags override the environment, which overrides the file and the defaults.
 
-    `file` is the one that the user named; without it $SEALGATE_CONFIG, else ./sealgate.toml if there is one.
-    `overrides` are flags by dotted name ("listen.tcp"), None for one that was not given; `environ` is the
-    process's own unless given. Raises ConfigError, whose text has one line per problem and no secret.
+    `file` is the one that the user named; without it, $SEALGATE_CONFIG, else ./sealgate.toml if it exists.
+    `overrides` are flags by dotted name ("listen.tcp"), None if not given. `environ` defaults to the
+    process's own. Raises ConfigError, whose text has one line per problem and no secret.
     """
     return load_with_sources(file, overrides, environ).config
 
@@ -58,10 +58,10 @@ def load_with_sources(
     overrides: Mapping[str, object] = _NO_OVERRIDES,
     environ: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Load as `load_config` does, and tell the sources, too."""
+    """Load as `load_config` does, and return the sources as well."""
     environ = os.environ if environ is None else environ
     if environ.get("PYDANTIC_SETTINGS_DEBUG"):  # with it, pydantic-settings logs the value of every setting
-        raise ConfigError(["PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"])
+        raise ConfigError(["PYDANTIC_SETTINGS_DEBUG: it would write settings to the log; unset it"])
     found = find_file(file, environ)
     layers = (read_flags(overrides), read_environment(environ), _read_file(found))
     return Loaded(_whole(layers, has_file=found is not None), found, layers)
@@ -75,7 +75,7 @@ def load_text(text: str, file: Path, environ: Mapping[str, str]) -> Config:
 
 
 def config_of(tree: dict[str, object]) -> Config:
-    """Make a configuration of settings that a program has put together. Raises ConfigError."""
+    """Make a configuration from settings assembled by a program. Raises ConfigError."""
     return _whole((Layer(tree),), has_file=True)
 
 
@@ -95,7 +95,7 @@ def _whole(layers: tuple[Layer, ...], *, has_file: bool) -> Config:
 
 
 def _told_once(problems: list[Problem], layers: tuple[Layer, ...]) -> list[Problem]:
-    """Leave out what an exchange has only taken over from the common tables, where it is wrong already."""
+    """Leave out problems of settings that an exchange inherited: they are reported at the common table."""
     common = {problem.path for problem in problems}
     return [
         problem
@@ -107,7 +107,7 @@ def _told_once(problems: list[Problem], layers: tuple[Layer, ...]) -> list[Probl
 
 
 def _read_file(found: Path | None) -> Layer:
-    """Read a file, if there is one. What it names relatively stands in its own folder, or below."""
+    """Read a file, if there is one; resolve its relative paths from its own folder."""
     if found is None:
         return Layer()
     layer = read_file(found)
@@ -115,25 +115,25 @@ def _read_file(found: Path | None) -> Layer:
 
 
 def is_configured(file: Path | None, environ: Mapping[str, str]) -> bool:
-    """Whether there is a configuration at all: a file, or a setting in the environment."""
+    """Whether any configuration exists: a file, or a setting in the environment."""
     return find_file(file, environ) is not None or bool(read_environment(environ).tree)
 
 
 def load_admin(file: Path | None, environ: Mapping[str, str]) -> Admin:
-    """Return the table `admin` of a configuration, its defaults where there is none at all.
+    """Return the table `admin` of a configuration, or the defaults if there is no configuration.
 
-    Who asks a gateway may have another terminal than the one that has its variables. Raises ConfigError.
+    A client may run in another terminal, without the gateway's environment variables. Raises ConfigError.
     """
     return load_config(file, environ=environ).admin if is_configured(file, environ) else Admin()
 
 
 @dataclass(frozen=True, slots=True)
 class OwnGateway:
-    """How a configuration's own gateway is found, and recognized.
+    """How to find and recognize a configuration's own gateway.
 
-    `socket` is `admin.unix`. `identity` is what that gateway says of itself: `base_url` and `addresses_of`;
-    it is empty if there is no configuration, or none that tells. `trouble` is what is wrong with the
-    configuration, None if nothing is.
+    `socket` is `admin.unix`. `identity` is what that gateway reports of itself: `base_url` and
+    `addresses_of`; it is empty if there is no configuration, or none that can be read. `trouble` is the
+    configuration's problem, or None.
     """
 
     socket: Path | str | None = None
@@ -142,7 +142,7 @@ class OwnGateway:
 
 
 def addresses_of(listen: Listen, admin: Admin) -> dict[str, str]:
-    """Return where a gateway is set to listen, except the admin socket: setting -> address, "" for none."""
+    """Return a gateway's listen addresses, except the admin socket: setting -> address, "" for none."""
     return {
         "listen.tcp": str(listen.tcp or ""),
         "listen.unix": str(listen.unix.absolute() if listen.unix else ""),
@@ -151,22 +151,23 @@ def addresses_of(listen: Listen, admin: Admin) -> dict[str, str]:
 
 
 def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGateway:
-    """Read what a command must know of the gateway that it is for.
+    """Read the settings with which a command finds its gateway.
 
-    Raises ConfigError if not even `admin.unix` can be read: anything else can wait until orders are halted.
+    Raises ConfigError only if `admin.unix` itself cannot be read: other problems can wait until orders are
+    halted.
     """
-    # 1. A configuration without a mistake.
+    # 1. A valid configuration.
     try:
         config = load_config(file, environ=environ)
     except ConfigError as error:
         trouble = error
     else:
         return OwnGateway(config.admin.unix, _identity(config))
-    # 2. None at all, which is no mistake here.
+    # 2. No configuration, which is not an error here.
     layers = (read_environment(environ), _read_file(find_file(file, environ)))
     if not any(layer.tree for layer in layers):
         return OwnGateway()
-    # 3. One with a mistake: what matters is read as if nothing else were written.
+    # 3. An invalid configuration: read the settings needed here as if nothing else were written.
     named = [table for layer in layers if isinstance(table := layer.tree.get("exchanges"), Mapping)]
     exchanges = list(dict.fromkeys(name for table in named for name in table))
     tables = [f"exchanges.{name}." for name in exchanges] or [""]
@@ -194,7 +195,7 @@ def _identity(config: Config) -> dict[str, str]:
 
 
 def _written(name: str, layers: tuple[Layer, ...]) -> object:
-    """Return what the first source that has a setting says, None where none has it."""
+    """Return a setting's value in the first source that sets it, or None."""
     path = tuple(name.split("."))
     for layer in layers:
         if layer.depth(path) == len(path):
@@ -206,7 +207,7 @@ def _written(name: str, layers: tuple[Layer, ...]) -> object:
 
 
 def _without_file(problem: Problem) -> Problem:
-    """Say where the file was looked for, where it is the exchange that nobody named."""
+    """Add the place where the file was looked for, if the missing setting is the exchange."""
     if problem.path != ("base_url",) or not problem.text.startswith(MISSING):
         return problem
     where = f"missing: no {DEFAULT_FILE} in {Path.cwd()}"
@@ -214,18 +215,18 @@ def _without_file(problem: Problem) -> Problem:
 
 
 def check_whole(config: Config) -> None:
-    """Check across tables what was put together of several configurations. Raises ConfigError."""
+    """Check a configuration that was assembled from several, across tables. Raises ConfigError."""
     if problems := inconsistencies(config):
         raise ConfigError([f"{dotted(problem.path)}: {problem.text}" for problem in problems])
 
 
 def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
-    """Tell each problem in the words of its source: the one that set it, or most of what is around it."""
-    told: list[tuple[Problem, str, str | None]] = []  # with where it is, and what is meant
+    """Name each problem as its source does: the source that sets it, or most of the settings around it."""
+    told: list[tuple[Problem, str, str | None]] = []  # problem, its place, and the setting probably meant
     for problem in problems:
         source = max(layers, key=lambda layer: layer.depth(problem.path))
         written = source.written(problem.path) if problem.text == UNKNOWN else ()
-        if written:  # a variable is told by its whole name, even if only the end of it is unknown
+        if written:  # name a variable in full, even if only its end is unknown
             told += [(problem, name, nearest_variable(name)) for name in written]
         else:
             is_set_there = source.depth(problem.path) > 0
@@ -244,6 +245,6 @@ def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
 
 
 def _is_hidden(missing: SettingPath, hints: Container[str]) -> bool:
-    """Whether a setting is missing because it is misspelt, or the venue is that would have an address."""
+    """Whether a setting is missing only because it, or the venue that would supply it, is misspelt."""
     venue = [(*missing[:-1], "venue")] if missing[-1] == "base_url" else []
     return any(dotted(path) in hints or variable(path) in hints for path in (missing, *venue))

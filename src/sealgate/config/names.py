@@ -1,9 +1,9 @@
-"""Paths of settings, and the names that nobody may choose."""
+"""Paths of settings, and reserved names."""
 
 import json
 import re
 
-# Who is no known bot: to people, and in the metrics, whose label is older. No bot may have these names.
+# Names of unauthenticated clients: for people, and (older) as a label of metrics. No bot may have them.
 STRANGER, STRANGERS_LABEL = "stranger", "unknown"
 
 SettingPath = tuple[str | int, ...]
@@ -37,5 +37,5 @@ def has_dot_segment(path: str) -> bool:
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether a path has one reading only: "", or plain segments between single slashes."""
+    """Whether a path has only one reading: "", or plain segments between single slashes."""
     return _PLAIN_PATH.fullmatch(path) is not None and not has_dot_segment(path)

@@ -1,4 +1,4 @@
-"""The pools of an exchange: those of its venue's file, with what the configuration says over them."""
+"""The pools of an exchange: those of its venue's file, as changed by the configuration."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,21 +16,21 @@ _PLACEHOLDER = re.compile(r"\{\w*\}")
 
 
 def limit_rules(venue: Venue, limits: Limits, routes: Sequence[Route]) -> LimitRules:
-    """Return how an exchange counts. A route of a pool that is none is left out.
+    """Return the rate limits of an exchange. Routes of a pool that do not exist are left out.
 
-    `routes` are those of the configuration: one is counted as the route in whose place it stands.
+    `routes` are those of the configuration: each is counted like the route that it replaces.
     """
     rules = venue.limits
     own = {(route.method, route.path.removeprefix(venue.prefix)) for route in routes}
     pools = {pool.name: pool for pool in rules.pools}
-    # 1. `limits.known` is of the pool that every request passes.
+    # 1. `limits.known` belongs to the pool that every request passes.
     if rules.whole is not None:
         pools[rules.whole.name] = replace(rules.whole, known=_texts(limits.known))
-    # 2. A table of a pool's name changes what it says of it; another name describes one more.
+    # 2. A table with the name of a pool changes this pool; another name adds a pool.
     for name, change in limits.pools.items():
         base = pools.get(name) or PoolRule(name, rules.scope)
         pools[name] = _changed(base, change, venue, routes)
-    # 3. A route of the configuration is in the pools of the one in whose place it stands.
+    # 3. A route of the configuration is in the pools of the route that it replaces.
     if own and any(pool.routes for pool in pools.values()):
         table = RouteTable(venue.routes)
         for method, template in own:
@@ -43,7 +43,7 @@ def limit_rules(venue: Venue, limits: Limits, routes: Sequence[Route]) -> LimitR
                     for named in (pool.routes, pool.outside)
                 )
                 pools[pool.name] = replace(pool, routes=inside, outside=outside)
-    # 4. What a counter counts up to is the published limit of its window, if the configuration has one.
+    # 4. A counter's maximum is the published limit of its window, if the configuration states one.
     of_file = {pool.name: pool.known for pool in rules.pools}
     counters = []
     for counter in rules.counters:
@@ -55,7 +55,7 @@ def limit_rules(venue: Venue, limits: Limits, routes: Sequence[Route]) -> LimitR
 
 
 def route_pairs(venue: Venue, routes: Iterable[Route]) -> frozenset[tuple[str, str]]:
-    """Return method and template of each route that a pool can name."""
+    """Return the method and template of each route that a pool may list."""
     own = {(route.method, route.path.removeprefix(venue.prefix)) for route in routes}
     return pairs_of(venue.routes) | own
 

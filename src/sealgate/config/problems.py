@@ -1,4 +1,4 @@
-"""Problems in a configuration, reported as one line each: where, cause, fix. Values are never repeated."""
+"""Problems of a configuration, one line each: place, cause, fix. Values are never repeated."""
 
 import re
 from collections.abc import Iterable
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown setting"
 MISSING = "missing; write it in the file"
-_ALIKE = 0.8  # all variables begin alike, so that less says nothing
+_ALIKE = 0.8  # all variables begin alike, so a lower similarity means nothing
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `str()` is one line per problem: where, cause and fix."""
+    """The configuration cannot be used. `str()` has one line per problem: place, cause and fix."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         super().__init__("\n".join(lines))
@@ -30,7 +30,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem: the setting's path, the cause with its fix, and a setting that may be meant."""
+    """One problem: the setting's path, the cause with its fix, and a setting that was probably meant."""
 
     path: SettingPath
     text: str
@@ -40,12 +40,12 @@ class Problem:
 def problems_of(error: ValidationError) -> list[Problem]:
     """Translate the library's errors into problems."""
     found = error.errors(include_url=False, include_input=False, include_context=True)
-    # Where a member of a list is wrong, pydantic also calls the list too short.
+    # If a member of a list is wrong, pydantic also calls the list too short.
     lists = {one["loc"][:-1] for one in found if one["type"] != "too_short"}
     return [_problem(one) for one in found if one["type"] != "too_short" or one["loc"] not in lists]
 
 
-# What pydantic finds, in our words; types with words of their own are in values.py.
+# Pydantic's errors in our words; types with their own words are in values.py.
 _NOT_A_BOOLEAN = "is not a boolean; write true or false"
 _NOT_A_LIST = "is not a list; write its members in [ ]"
 _NOT_A_TABLE = "is not a table; set its members one by one"
@@ -55,7 +55,7 @@ _TEXTS = {
     "bool_parsing": _NOT_A_BOOLEAN,
     "bool_type": _NOT_A_BOOLEAN,
     "string_type": "is not text; write it in quotes",
-    "path_type": "is not a file's name; write it in quotes",
+    "path_type": "is not a file name; write it in quotes",
     "model_type": _NOT_A_TABLE,
     "dict_type": _NOT_A_TABLE,
     "tuple_type": _NOT_A_LIST,
@@ -65,12 +65,12 @@ _TEXTS = {
 
 
 def _problem(details: "ErrorDetails") -> Problem:
-    # The library marks a mapping's bad key with a last element of its own.
+    # Pydantic marks a mapping's invalid key with an extra last element.
     path = tuple(part for part in details["loc"] if part != "[key]")
     match details["type"]:
         case "extra_forbidden":
             return Problem(path, UNKNOWN, nearest_setting(path))
-        case "missing":  # a member of a list has no variable
+        case "missing":  # members of a list have no variable
             is_in_list = any(isinstance(part, int) for part in path)
             return Problem(path, MISSING if is_in_list else f"{MISSING}, or set {variable(path)}")
         case "dict_type" if path and path[-1] in _named_by_users():
@@ -83,26 +83,26 @@ def _problem(details: "ErrorDetails") -> Problem:
 
 
 def _named_by_users() -> set[str | int]:
-    """Return the tables whose members are tables of names that users choose."""
+    """Return the tables whose members are tables with names that users choose."""
     return {table for one in all_settings() for table, of in pairwise(one.path) if of == ANY}
 
 
 def nearest_setting(path: SettingPath) -> SettingPath | None:
-    """Return the valid setting that an unknown one probably means: in its own table, else in another one."""
+    """Return the setting that an unknown one probably means, from its own table, else from another."""
     *table, written = path
     name = str(written).lower()
     named_alike = [setting.at(path)[: len(path)] for setting in all_settings()]
     close = nearest(name, [str(one[-1]) for one in named_alike if [*one[:-1]] == table])
     if close:
         return (*table, close)
-    # Another table of the same exchange is nearer than the common ones.
+    # Another table of the same exchange is a better guess than the common tables.
     near = [setting.at(path[:2]) for setting in all_settings() if path[0] == setting.path[0] == "exchanges"]
     elsewhere = (other for other in (*near, *(one.path for one in all_settings())) if ANY not in other)
     return next((other for other in elsewhere if other[-1] == name), None)
 
 
 def nearest_variable(name: str) -> str | None:
-    """Return the valid variable that an unknown one of the environment probably means."""
+    """Return the variable that an unknown one of the environment probably means."""
     if (spaced := _with_two_underscores(name.upper())) is not None:
         return spaced
     parts = tuple(name.removeprefix(PREFIX).lower().split("__"))
@@ -112,7 +112,7 @@ def nearest_variable(name: str) -> str | None:
 
 
 def _with_two_underscores(name: str) -> str | None:
-    """Return the variable with `__` between its levels, where it was written with one: the name is kept."""
+    """Return a variable that was written with `_` between its levels with `__`; user-chosen names stay."""
     for path in (setting.path for setting in all_settings()):
         parts = ("([A-Z0-9_-]+?)" if part == ANY else str(part).upper() for part in path)
         if found := re.fullmatch(PREFIX + "_{1,2}".join(parts), name):

@@ -1,7 +1,7 @@
-"""References to secrets: where a secret is, as configuration may say it. It never holds the secret itself.
+"""References to secrets. The configuration holds these, never the secrets themselves.
 
-No error here repeats what was written, unless it is a file's name: where a reference was expected, people
-paste the secret.
+No error here repeats the value, unless it is the name of a file: people paste the secret in place of a
+reference.
 """
 
 import re
@@ -18,7 +18,7 @@ _FORMS = "file:/path, env:NAME, cmd:program arguments, systemd:NAME or keyring:S
 
 
 def parse_reference(value: str) -> str:
-    """Check the form of a reference, not what it refers to, and return it with `~/` expanded."""
+    """Check the form of a reference, not its target, and return it with `~/` expanded."""
     scheme, colon, rest = value.partition(":")
     if colon and scheme in _CHECKS:
         return f"{scheme}:{_CHECKS[scheme](rest)}"
@@ -28,7 +28,7 @@ def parse_reference(value: str) -> str:
 
 
 def _is_file(text: str) -> bool:
-    """Whether a file has this name; what can be no name is none, too."""
+    """Whether a file with this name exists; False also for an impossible name."""
     try:
         return text.isprintable() and Path(expand_home(text)).is_file()
     except (OSError, ValueError):
@@ -36,13 +36,13 @@ def _is_file(text: str) -> bool:
 
 
 def reference_from_folder(value: str, folder: Path) -> str:
-    """Return a reference of a configuration file in this folder, seen from the working directory."""
+    """Return a reference from a configuration file in this folder, relative to the working directory."""
     path = value.removeprefix("file:")
     return value if path == value else f"file:{from_folder(path, folder)}"
 
 
 def mask_arguments(value: str) -> str:
-    """Leave out the arguments of a `cmd:`, which may be secret."""
+    """Mask the arguments of a `cmd:`, which may be secret."""
     if not value.startswith("cmd:"):
         return value
     program, *arguments = split_command(value.removeprefix("cmd:"))
@@ -50,7 +50,7 @@ def mask_arguments(value: str) -> str:
 
 
 def split_command(text: str) -> list[str]:
-    """Split the text of a `cmd:` into program and arguments, as a shell would, without one."""
+    """Split the text of a `cmd:` into program and arguments as a shell would, without running a shell."""
     try:
         arguments = shlex.split(text)
     except ValueError:
@@ -61,7 +61,7 @@ def split_command(text: str) -> list[str]:
 
 
 def split_entry(text: str) -> tuple[str, str]:
-    """Split the text of a `keyring:` into service and name; the service may have slashes of its own."""
+    """Split the text of a `keyring:` into service and name; the service may contain slashes."""
     service, slash, name = text.rpartition("/")
     if not slash or not service or not name or not text.isprintable():
         raise ValueError("names no entry after keyring:; write keyring:SERVICE/NAME")
@@ -87,7 +87,7 @@ def _credential(name: str) -> str:
 
 
 def _unchanged(check: Callable[[str], object]) -> Callable[[str], str]:
-    """Return a function that checks a text, and returns it as it is."""
+    """Return a function that checks a text and returns it unchanged."""
 
     def checked(text: str) -> str:
         check(text)

@@ -30,10 +30,10 @@ class Listen(_Table):
     """Where bots connect. `unix_group` is the group's number; without a `client_ca` no client certificate."""
 
     tcp: values.OptionalAddress = Field(
-        default=Address("127.0.0.1", 8787), description='Where bots connect, host:port; "" turns it off.'
+        default=Address("127.0.0.1", 8787), description='The address for bots, host:port; "" turns it off.'
     )
     unix: values.OptionalSocket = Field(
-        default=None, description="A Unix socket for bots.", examples=["/run/sealgate/bots.sock"]
+        default=None, description="The path of a Unix socket for bots.", examples=["/run/sealgate/bots.sock"]
     )
     unix_mode: Literal["0600", "0660"] = Field(
         default="0600", description="0660 also admits listen.unix_group."
@@ -42,7 +42,7 @@ class Listen(_Table):
         default=None, description="A group, by name or number.", examples=["traders"]
     )
     hosts: values.Hosts = Field(
-        default=_LOOPBACK_HOSTS, description="Accepted names in the Host header, with any port."
+        default=_LOOPBACK_HOSTS, description="Names accepted in the Host header, with any port."
     )
     max_body: values.Size = Field(default=ByteSize(1024**2), description="The largest body of a request.")
     head_timeout: values.Seconds = Field(
@@ -51,16 +51,18 @@ class Listen(_Table):
     body_timeout: values.Seconds = Field(
         default=10.0, description="Seconds that a bot may take to send its body."
     )
-    max_connections: values.Count = Field(default=1000, description="Open connections of bots.")
-    max_streams: values.Count = Field(default=200, description="Open streams (WebSocket) of bots.")
+    max_connections: values.Count = Field(default=1000, description="The most connections of bots at once.")
+    max_streams: values.Count = Field(
+        default=200, description="The most streams (WebSocket) of bots at once."
+    )
     tls_cert: values.PemFile = Field(
         default=None,
-        description="PEM file with certificate and chain: HTTPS for bots.",
+        description="PEM file with certificate and chain, for HTTPS to bots.",
         examples=["/etc/sealgate/cert.pem"],
     )
     tls_key: values.PemFile = Field(
         default=None,
-        description="PEM file with its key, readable by you alone.",
+        description="PEM file with the certificate's private key, readable only by you.",
         examples=["/etc/sealgate/key.pem"],
     )
     client_ca: values.CaFile = Field(
@@ -74,24 +76,24 @@ class Listen(_Table):
 
 
 class Admin(_Table):
-    """Where metrics and health are read, and commands are taken. `unix` is "off", or None for the default."""
+    """The addresses of metrics, health and commands. `unix` is "off", or None for the default."""
 
     tcp: values.OptionalAddress = Field(
         default=Address("127.0.0.1", 8788),
-        description='Where the live page, metrics and health are read; "" turns it off.',
+        description='The address of the live page, metrics and health; "" turns it off.',
     )
     hosts: values.Hosts = Field(
-        default=_LOOPBACK_HOSTS, description="Accepted names in the Host header of the admin address."
+        default=_LOOPBACK_HOSTS, description="Names accepted in the Host header at the admin address."
     )
     unix: values.AdminSocket = Field(
         default=None,
-        description='Socket for halt, resume and reload; "" is the default place, "off" is none.',
+        description='The Unix socket for halt, resume and reload; "" is the default path, "off" is none.',
         examples=["/run/sealgate/admin.sock"],
     )
 
 
 class Upstream(_Table):
-    """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
+    """How to reach the exchange. `prefix` has no slash at its end; "" is everything."""
 
     prefix: values.PathPrefix = Field(
         default="", description="The start of every path: forwarded, but not signed."
@@ -99,9 +101,10 @@ class Upstream(_Table):
     connect_timeout: values.Seconds = Field(default=3.0, description="Seconds to make one connection.")
     total_timeout: values.Seconds = Field(default=10.0, description="Seconds for one attempt.")
     max_connections: values.Count = Field(
-        default=32, description="Connections to the exchange; with 1, reads wait behind an order that hangs."
+        default=32,
+        description="The most connections to the exchange; with 1, reads wait behind an order that hangs.",
     )
-    keep_alive: values.Seconds = Field(default=15.0, description="Seconds that an idle connection is kept.")
+    keep_alive: values.Seconds = Field(default=15.0, description="Seconds to keep an idle connection open.")
     warm: bool = Field(default=True, description="Keep one connection open at all times.")
     ca_file: values.CaFile = Field(
         default=None,
@@ -110,7 +113,7 @@ class Upstream(_Table):
     )
     source: values.SourceAddress = Field(
         default=None,
-        description="The address of this machine that connections start from.",
+        description="The IP address of this machine from which connections start.",
         examples=["203.0.113.7"],
     )
     proxy: values.OptionalProxy = Field(
@@ -125,7 +128,7 @@ class Upstream(_Table):
     )
     streams: values.OptionalStreams = Field(
         default=None,
-        description="Where all streams (WebSocket) are, in the place of the exchange's own hosts.",
+        description="The address of all streams (WebSocket), instead of the exchange's own hosts.",
         examples=["ws://127.0.0.1:9000"],
     )
     headers: values.HeaderFields = Field(
@@ -136,24 +139,24 @@ class Upstream(_Table):
 
 
 class Signing(_Table):
-    """What replaces the venue file's settings; None: nothing does. `ExchangeConfig.venue` includes it."""
+    """Overrides of the venue file; None keeps the file's value. `ExchangeConfig.venue` has them applied."""
 
     header_prefix: values.HeaderPrefix | None = Field(
-        default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]
+        default=None, description="The common prefix of the three signing headers.", examples=["X-EXAMPLE-"]
     )
     encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
-        default=None, description="How the signature is written.", examples=["hex"]
+        default=None, description="The encoding of the signature.", examples=["hex"]
     )
     secret_is: Literal["utf8", "hex", "base64", "sha256hex"] | None = Field(
         default=None, description="How the stored secret becomes the HMAC's key.", examples=["utf8"]
     )
     target: Literal["path", "path_and_query"] | None = Field(
-        default=None, description="path_and_query also signs what follows the ?.", examples=["path"]
+        default=None, description="path_and_query also signs the query.", examples=["path"]
     )
 
 
 class Clock(_Table):
-    """How the exchange's time is followed. `path` is "" where nothing says it."""
+    """How the gateway follows the exchange's time. `path` is "" if unknown."""
 
     path: values.OptionalPath = Field(
         default="", description='The path of the exchange\'s time; "" if it has none.'
@@ -164,42 +167,43 @@ class Clock(_Table):
     interval: values.Seconds = Field(default=30.0, description="Seconds between two samples.")
     grace: values.SecondsOrZero = Field(
         default=10.0,
-        description="Seconds to wait for the first sample before it is logged that there is none.",
+        description="Seconds to wait for the first sample before the log says that there is none.",
     )
     required: bool = Field(
-        default=True, description="false: sign by this machine's clock while the exchange's is not known."
+        default=True,
+        description="false: sign with this machine's clock while the exchange's time is unknown.",
     )
 
 
 class Pool(_Table):
-    """What an exchange counts together; None is what the venue's file says of the pool of that name."""
+    """Requests that an exchange counts together; None keeps what the venue's file says of this pool."""
 
     known: values.Quotas | None = Field(
         default=None,
-        description='Its published limits, such as ["100/10s"]; others are learned.',
+        description='Its published limits, such as ["100/10s"]; the gateway learns others.',
         examples=[["100/10s"]],
     )
     scope: Literal["key", "account", "address"] | None = Field(
-        default=None, description="Who shares it; a pool that the venue's file has not, needs it."
+        default=None, description="Who shares it; required for a pool that is not in the venue's file."
     )
     lanes: values.Lanes | None = Field(
         default=None, description="The lanes of its requests.", examples=[["order"]]
     )
     routes: Annotated[tuple[str, ...], values.LIST] | None = Field(
         default=None,
-        description="Its requests: routes of the venue's file, or all below one, as in * /api/v2/**.",
+        description="Its requests: routes of the venue's file, or all below a path, as in * /api/v2/**.",
         examples=[["POST /api/v2/orders"]],
     )
     open: bool | None = Field(
         default=None,
-        description="true: only requests that need no key; false: only those that need one.",
+        description="true: only requests that need no API key; false: only those that need one.",
         examples=[True],
     )
     per: Literal["", "route"] | None = Field(
-        default=None, description='"route" counts each route by itself.', examples=["route"]
+        default=None, description='"route" counts each route separately.', examples=["route"]
     )
     counts: Literal["cost", "requests"] | None = Field(
-        default=None, description="requests: each request is 1, whatever the cost of its route."
+        default=None, description="requests: each request counts as 1, regardless of the cost of its route."
     )
     aligned: bool | None = Field(
         default=None, description="true: its windows begin at whole multiples of their length."
@@ -207,34 +211,36 @@ class Pool(_Table):
 
 
 class Limits(_Table):
-    """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
+    """How to keep to the rate limits. `redis` is a URL, or a reference to one that contains a password."""
 
     known: values.Quotas = Field(
         default=(),
-        description='Published limits of all requests, such as ["1200/60s"]; others are learned.',
+        description='Published limits of all requests, such as ["1200/60s"]; the gateway learns others.',
         examples=[["1200/60s"]],
     )
-    headers: bool = Field(
-        default=True, description="false ignores RateLimit and similar header fields of replies."
-    )
+    headers: bool = Field(default=True, description="false ignores RateLimit and similar headers of replies.")
     replay_429: Literal["all", "reads", "none"] = Field(
-        default="all", description="What is sent again after a 429."
+        default="all", description="Requests that the gateway resends after a 429."
     )
     max_wait: values.SecondsOrZero = Field(
         default=30.0, description="The longest a request may wait in the gateway, in seconds."
     )
-    queue: values.Count = Field(default=1000, description="How many requests of one key may wait at once.")
+    queue: values.Count = Field(
+        default=1000, description="The most requests of one API key that may wait at once."
+    )
     share_open_s: values.SecondsOrZero = Field(
         default=0.0,
-        description="How old a shared reply to a GET without API key may be; 0: only waiting reads share.",
+        description="The greatest age of a shared reply to a GET that needs no API key; 0: share only among "
+        "waiting reads.",
     )
     stream_opens: values.OptionalQuota = Field(
         default=None,
-        description="How many streams may be opened from this address, such as 300/300s.",
+        description="The most streams that may be opened from this IP address, such as 300/300s.",
         examples=["300/300s"],
     )
     redis: values.Redis = Field(
-        default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
+        default="",
+        description="The Redis through which gateways share rate limits: a URL, or a reference to one.",
     )
     pools: Annotated[Mapping[values.PoolName, Pool], AfterValidator(MappingProxyType)] = Field(
         default_factory=none, examples=["orders"]
@@ -242,7 +248,7 @@ class Limits(_Table):
 
 
 class Log(_Table):
-    """What is logged, and how."""
+    """The level and the format of the log."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="info logs every request; warning logs only problems."
@@ -253,17 +259,17 @@ class Log(_Table):
 
 
 class Journal(_Table):
-    """What outlives the process; without a file nothing does. `keep` holds for replies in memory too."""
+    """The journal, which survives a restart; without a file nothing does. `keep` also applies in memory."""
 
     file: values.JournalFile = Field(
         default=None,
-        description="SQLite file that survives a crash: orders in doubt, replies, learned limits.",
+        description="SQLite file for orders in doubt, replies and learned limits; it survives a crash.",
         examples=["journal.db"],
     )
     keep: values.Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
     max_size: values.Size = Field(
         default=ByteSize(64 * 1024**2),
-        description="Beyond this size, replies are deleted first, orders in doubt never.",
+        description="Beyond this size the gateway deletes replies first, and orders in doubt never.",
     )
     on_failure: Literal["refuse", "continue"] = Field(
         default="refuse", description="What happens to orders while the file cannot be written."
@@ -273,18 +279,18 @@ class Journal(_Table):
 class Key(_Table):
     """An API key: its public parts, and references to its secrets.
 
-    `api_key` and `uid` are "" where the venue has none, `kind` is None where the secret shows it.
+    `api_key` and `uid` are "" if the venue has none; `kind` is None if the secret shows it.
     """
 
     api_key: values.ApiKey = Field(
-        default="", description="The public part of the key, if the venue requires one."
+        default="", description="The API key itself (the public part), if the venue requires one."
     )
     secret: values.Reference = Field(
         description="A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret."
     )
     kind: Literal["hmac", "ed25519", "rsa", "es256"] | None = Field(
         default=None,
-        description="What the secret must be; without it, the secret itself shows that.",
+        description="The kind of the secret; without it, the secret itself shows its kind.",
         examples=["ed25519"],
     )
     secret_passphrase: values.Reference | None = Field(
@@ -298,7 +304,7 @@ class Key(_Table):
     uid: values.KeyUid = Field(default="", description="The account's id or memo, if the venue requires one.")
     session: values.Reference | None = Field(
         default=None,
-        description="A reference to its session token, which is used to read the key's expiry.",
+        description="A reference to its session token, with which the gateway reads the API key's expiry.",
         examples=["file:main.session"],
     )
     recv_window_ms: values.Count = Field(
@@ -306,23 +312,27 @@ class Key(_Table):
     )
     account: values.Name | None = Field(
         default=None,
-        description="A name for its account: keys with the same name share limits counted by account.",
+        description="A name for its account: keys with the same name share limits that count per account.",
         examples=["main"],
     )
     exchange: values.ExchangeName | None = Field(
-        default=None, description="Where it is valid, if there are [exchanges].", examples=["spot"]
+        default=None,
+        description="The exchange where it is valid, if there are [exchanges].",
+        examples=["spot"],
     )
     exchanges: values.ExchangeNames = Field(
-        default=(), description="The same for several exchanges.", examples=[["spot", "perp"]]
+        default=(),
+        description="The exchanges where it is valid, if there are several.",
+        examples=[["spot", "perp"]],
     )
 
 
 class Policy(_Table):
-    """What a bot's orders may be; None: no such rule. `max_size` is one amount, or a table by symbol."""
+    """Rules for a bot's orders; None: no such rule. `max_size` is one amount, or a table by symbol."""
 
     symbols: values.Symbols = Field(
         default=(),
-        description="The symbols that it may order, as the exchange writes them; others are refused.",
+        description="The symbols that it may trade, as the exchange writes them; others are refused.",
         examples=[["BTC", "ETH"]],
     )
     max_size: values.Amounts | None = Field(
@@ -335,22 +345,22 @@ class Policy(_Table):
     )
     max_notional_per_day: values.Amount | None = Field(
         default=None,
-        description="How much size x price may pass within any 24 h, as text; what is refused counts as 0.",
+        description="The most size x price that may pass within any 24 h, as text; refused orders "
+        "count as 0.",
         examples=["50000"],
     )
     max_orders_per_minute: values.Count | None = Field(
-        default=None, description="How many orders may pass within any 60 s.", examples=[60]
+        default=None, description="The most orders that may pass within any 60 s.", examples=[60]
     )
     max_orders_per_day: values.Count | None = Field(
         default=None,
-        description="How many may pass within any 24 h; with a journal, a restart does not reset it.",
+        description="The most orders that may pass within any 24 h; with a journal, a restart does not "
+        "reset it.",
         examples=[2000],
     )
-    reduce_only: bool = Field(
-        default=False, description="true allows only orders that are marked as reduce-only."
-    )
+    reduce_only: bool = Field(default=False, description="true allows only orders marked as reduce-only.")
     observe: bool = Field(
-        default=False, description="true counts what would be refused, and refuses nothing."
+        default=False, description="true only counts the orders that the rules would refuse (a dry run)."
     )
 
     @property
@@ -372,7 +382,7 @@ class Bot(_Table):
     )
     listen: values.OptionalLoopbackAddress = Field(
         default=None,
-        description="An address of its own on this machine: whoever connects there is this bot.",
+        description="Its own address on this machine: every client that connects there counts as this bot.",
         examples=["127.0.0.1:8802"],
     )
     key: values.Name | None = Field(
@@ -387,10 +397,10 @@ class Bot(_Table):
     )
     may: values.Permissions = Field(
         default=frozenset({"read", "trade"}),
-        description="Add keys only for bots that manage API keys or withdraw.",
+        description='Add "keys" only for bots that manage API keys or withdraw.',
     )
     weight: values.Weight = Field(
-        default=1.0, description="Its share while bots ask for more than the limit."
+        default=1.0, description="Its relative share while bots together want more than the limit allows."
     )
     policy: Policy = Policy()
     policies: Annotated[Mapping[values.ExchangeName, Policy], AfterValidator(MappingProxyType)] = Field(
@@ -401,38 +411,41 @@ class Bot(_Table):
 class Route(_Table):
     """A row for the route table: how it changes the rule that would otherwise apply."""
 
-    # Other required settings may stand in the environment; a member of a list cannot.
+    # Other required settings may come from the environment; a member of a list cannot.
     model_config = ConfigDict(json_schema_extra={"required": ["match"]})
 
     match: values.RouteMatch = Field(description="METHOD and path, with {placeholders}.")
     needs: values.Permission | None = Field(
-        default=None, description="With read, it is also sent again after a lost reply.", examples=["read"]
+        default=None,
+        description="With read, the gateway also resends it after a lost reply.",
+        examples=["read"],
     )
     lane: Literal["cancel", "order", "read"] | None = Field(
         default=None, description="cancel goes before order, order before read.", examples=["read"]
     )
     cost: values.Count | None = Field(
-        default=None, description="More than 1 if the exchange counts it as several requests.", examples=[1]
+        default=None, description="The number of requests that the exchange counts it as.", examples=[1]
     )
     share_s: values.SecondsOrZero | None = Field(
         default=None,
-        description="How old an identical read's reply may be; 0: only waiting reads share one.",
+        description="The greatest age of a reply that identical reads may share; 0: only waiting "
+        "reads share.",
         examples=[0.0],
     )
 
     @property
     def method(self) -> str:
-        """The method that it is about."""
+        """The method of `match`."""
         return self.match.partition(" ")[0]
 
     @property
     def path(self) -> str:
-        """The whole path, prefix included, with its {placeholders}."""
+        """The path of `match`, prefix included, with its {placeholders}."""
         return self.match.partition(" ")[2]
 
 
 class Exchange(_Table):
-    """An exchange among several; `ExchangeConfig` has what holds for it."""
+    """An exchange among several; `ExchangeConfig` has its settings in effect."""
 
     venue: values.VenueName = Field(
         default_factory=default_venue,
@@ -440,7 +453,7 @@ class Exchange(_Table):
         description="A name that `sealgate venues` lists, or the path of your own venue file.",
     )
     base_url: values.ExchangeUrl = Field(
-        description="Its address: https, or http if it is on this machine. Most venue files have it."
+        description="Its base URL: https, or http if it is on this machine. Most venue files have it."
     )
     environment: values.EnvironmentName = Field(
         default="",
@@ -449,7 +462,7 @@ class Exchange(_Table):
     )
     listen: values.OptionalAddress = Field(
         default=None,
-        description="An address of its own, for bots that cannot have its name in the path.",
+        description="Its own listen address, for bots that cannot put its name into the path.",
         examples=["127.0.0.1:8801"],
     )
     upstream: Upstream = Field(default_factory=Upstream)

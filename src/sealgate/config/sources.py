@@ -1,7 +1,7 @@
 """Sources of settings: a TOML file, the environment, flags. Each becomes a layer of one shape.
 
-A layer is a tree like the configuration's own, with values as they were written, and it knows how its source
-spells a setting, so that an error names what the user typed.
+A layer is a tree like the configuration's, with the values as written. It knows how its source spells a
+setting, so that an error shows what the user typed.
 """
 
 import ast
@@ -15,37 +15,37 @@ from sealgate.config.names import PREFIX, SettingPath, dotted, variable
 from sealgate.config.problems import ConfigError
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
-DEFAULT = "default"  # the origin of what nobody set
+DEFAULT = "default"  # the source of a setting that is not set
 DEFAULT_FILE = "sealgate.toml"  # in the working directory
-_MOST_BYTES = 16 * 1024**2  # more is a mistake, or a device that never ends
+_MOST_BYTES = 16 * 1024**2  # a larger file is a mistake, or an endless device
 
-# A Kubernetes service (or a linked container) that is called sealgate puts these into every neighbour's
-# environment. They are addresses, not settings.
+# A Kubernetes service (or a linked container) named sealgate adds these to the environment of all its
+# neighbours. They are addresses, not settings.
 _SERVICE_LINK = re.compile(
     r"SEALGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
-# How Python's parser tells of a string's missing end, before a line's end and at the end of the file, and of
-# a table that stands there twice.
+# Messages of Python's parser: a string that is not closed (at the end of a line, and of the file), and a
+# table that occurs twice.
 _NO_VALUE = "Invalid value"  # of tomllib
 _UNCLOSED = frozenset({"Illegal character '\\n'", "Unterminated string", 'Expected "\'"'})
 _TWICE = re.compile(r"Cannot declare (\(.+\)) twice")
 _OPEN_ARRAY = "Unclosed array"
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-_MOST_LINES = 500  # each is a parse of all before it
-_TYPOGRAPHIC = frozenset("\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f")  # word processors make them
+_MOST_LINES = 500  # each costs a parse of the whole file before it
+_TYPOGRAPHIC = frozenset("\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f")  # from word processors
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Settings of one source; `variables` are the environment's names by path, as they are spelled there."""
+    """Settings of one source; `variables` are the names in the environment, by path."""
 
     tree: dict[str, object] = field(default_factory=dict)
     origin: str = ""
     variables: Mapping[SettingPath, str] | None = None
 
     def depth(self, path: SettingPath) -> int:
-        """Return how many leading parts of a path are set here; all below a plain value counts as set."""
+        """Return how many leading parts of a path are set; everything below a plain value counts as set."""
         node: object = self.tree
         for depth, part in enumerate(path):
             if isinstance(node, dict) and part not in node:
@@ -54,7 +54,7 @@ class Layer:
         return len(path)
 
     def spell(self, path: SettingPath) -> str:
-        """Return a setting's name with the name of its source."""
+        """Return a setting's name together with its source."""
         return f"{self.origin}{self.name(path)}"
 
     def written(self, path: SettingPath) -> list[str]:
@@ -83,10 +83,10 @@ def read_text(file: Path) -> str:
         with file.open("rb") as stream:
             content = stream.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise ConfigError([f"{file}: is larger than any configuration; correct the path given"])
+            raise ConfigError([f"{file}: is too large for a configuration; correct the path"])
         return content.decode("utf-8-sig")  # editors on Windows put a byte order mark first
     except OSError as error:
-        raise ConfigError([f"{file}: cannot be read: {error.strerror}; correct the path given"]) from None
+        raise ConfigError([f"{file}: cannot be read: {error.strerror}; correct the path"]) from None
     except UnicodeDecodeError:
         raise ConfigError([f"{file}: is not UTF-8 text; save it as UTF-8"]) from None
 
@@ -106,11 +106,11 @@ def _syntax_error(file: Path, text: str, message: str) -> str:
     number, column = (int(at[1]), int(at[2])) if at and at[1] else (len(lines), 0)
     is_at_end = column == 0
     is_unclosed = is_at_end or cause == _OPEN_ARRAY
-    # The parser looks for an end in the lines below, but the mistake is where the value begins.
+    # The parser searches for the end in the lines below, but the mistake is where the value begins.
     if is_unclosed:
         number = _start_of_statement(lines, number)
     line = lines[number - 1]
-    # Where something is not closed, a typographic quote anywhere in the line may be meant to close it.
+    # In a string that is not closed, a typographic quote in the line may have been meant to close it.
     is_open = is_unclosed or cause in _UNCLOSED
     suspect = line.partition("#")[0] if is_open else line[column - 1 : column]
     where = f"{file}:{number}: is not TOML"
@@ -123,7 +123,7 @@ def _syntax_error(file: Path, text: str, message: str) -> str:
 
 
 def _plain_cause(cause: str, *, is_at_end: bool) -> str:
-    """Return cause and fix of a parser's error, in our words if there are any."""
+    """Return cause and fix of a parser's error, in our words if we have some."""
     if cause in _UNCLOSED:
         return "a string is not closed; add the quote at its end"
     if cause == _OPEN_ARRAY:
@@ -135,9 +135,9 @@ def _plain_cause(cause: str, *, is_at_end: bool) -> str:
 
 
 def _start_of_statement(lines: Sequence[str], number: int) -> int:
-    """Return the line at which a statement begins that does not end before line `number`.
+    """Return the first line of the statement that contains line `number`.
 
-    All before it is TOML. Of a statement with very many lines, return the last.
+    The text before it is valid TOML. For a statement of very many lines, return the last of them.
     """
     for first in range(number, max(number - _MOST_LINES, 0), -1):
         if lines[first - 1].strip() and _is_toml("\n".join((*lines[: first - 1], ""))):
@@ -166,13 +166,13 @@ def find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
 def read_environment(environ: Mapping[str, str]) -> Layer:
     """Read the settings among the environment's variables: SEALGATE_, and `__` between levels.
 
-    Their case does not matter, so the name of a key or a bot that is set here is in lower case.
+    They are not case-sensitive, so names of keys and bots set here are in lower case.
     """
     variables: dict[SettingPath, str] = {
         tuple(name[len(PREFIX) :].lower().split("__")): name for name in environ if _is_setting(name.upper())
     }
     tree: dict[str, object] = {}
-    # A table's own name comes before its members' and stays: validation reports that both are set.
+    # A table's own variable precedes its members' and stays: validation reports that both are set.
     for path, name in sorted(variables.items(), key=lambda item: len(item[0])):
         _insert(tree, path, environ[name])
     return Layer(tree, variables=variables)
@@ -183,7 +183,7 @@ def _is_setting(name: str) -> bool:
 
 
 def read_flags(overrides: Mapping[str, object]) -> Layer:
-    """Read flags by dotted name, such as "listen.tcp"; None is a flag that was not given."""
+    """Read flags by dotted name, such as "listen.tcp"; None means not given."""
     tree: dict[str, object] = {}
     for name, value in overrides.items():
         if value is not None:

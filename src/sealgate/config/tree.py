@@ -1,4 +1,4 @@
-"""The tree: the whole configuration, and what holds for each of its exchanges."""
+"""The tree: the whole configuration, and the settings in effect for each exchange."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from sealgate.venues.venue import Venue
 
 
 class Tables(Protocol):
-    """The settings that are about one exchange."""
+    """The settings that concern one exchange."""
 
     @property
     def venue(self) -> Venue: ...  # noqa: D102
@@ -56,7 +56,7 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExchangeConfig:
-    """One exchange of a configuration. `at` is the path of its table, () in a file without [exchanges].
+    """The settings of one exchange. `at` is the path of its table, () in a file without [exchanges].
 
     `listen` is an address of its own, None for most. `keys` are those that are valid there. `limit_rules` are
     what the venue's file and the configuration say together.
@@ -78,12 +78,12 @@ class ExchangeConfig:
 
     @property
     def pools(self) -> tuple[PoolRule, ...]:
-        """What the exchange counts together, by the venue's file and the configuration."""
+        """The pools of its rate limits, by the venue's file and the configuration."""
         return self.limit_rules.pools
 
     @property
     def title(self) -> str:
-        """What people call it, with its environment if it has one."""
+        """Its name for people, with its environment if it has one."""
         return f"{self.venue.title} ({self.environment})" if self.environment else self.venue.title
 
     @classmethod
@@ -95,9 +95,9 @@ class ExchangeConfig:
         keys: Mapping[str, Key],
         listen: Address | None = None,
     ) -> Self:
-        """Put together what holds for an exchange. Its venue includes what overrides the file."""
+        """Assemble the settings of an exchange. Its venue includes the settings that override the file."""
         if tables.base_url is None:
-            raise ValueError(f"no address is known of the exchange {name}")
+            raise ValueError(f"the exchange {name} has no base URL")
         signing = tables.signing
         venue = tables.venue.overridden(
             prefix=tables.upstream.prefix,
@@ -124,7 +124,7 @@ class ExchangeConfig:
 
 
 def _with_window(key: Key, venue: Venue) -> Key:
-    """Return a key with the window of its venue, if nobody sets another one."""
+    """Return a key with the receive window of its venue, unless the key sets its own."""
     if "recv_window_ms" in key.model_fields_set:
         return key
     return key.model_copy(update={"recv_window_ms": venue.recv_window_ms})
@@ -133,8 +133,8 @@ def _with_window(key: Key, venue: Venue) -> Key:
 class Config(BaseSettings):
     """The whole configuration. Made by `load_config`, which also checks it across tables.
 
-    `served` are the exchanges that it is about, by name: ask these for what holds at an exchange. Where
-    there are no [exchanges], it is the one of the top-level tables; else these are what each starts from.
+    `served` are the exchanges by name, each with its settings in effect. Without [exchanges], there is one,
+    of the top-level tables; with them, each exchange inherits the top-level tables.
     """
 
     # Names in the environment are matched by sources.py, hence case_sensitive here.
@@ -148,7 +148,7 @@ class Config(BaseSettings):
         description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
     )
     base_url: values.ExchangeUrl | None = Field(
-        description="The exchange's address: https, or http if it is on this machine."
+        description="The exchange's base URL: https, or http if it is on this machine."
     )
     environment: values.EnvironmentName = Field(
         default="",
@@ -157,7 +157,7 @@ class Config(BaseSettings):
     )
     cmd_env: values.Variables = Field(
         default=(),
-        description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
+        description="Environment variables to pass to cmd: programs, besides PATH, HOME and the like.",
         examples=["VAULT_*"],
     )
     listen: Listen = Listen()
@@ -182,12 +182,12 @@ class Config(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _fill_by_venue(cls, tree: object) -> object:
-        """Let the venues' files say what nobody set."""
+        """Fill settings that are not set from the venues' files."""
         return filled(tree) if isinstance(tree, Mapping) else tree
 
     @cached_property
     def served(self) -> Mapping[str, ExchangeConfig]:
-        """The exchanges by name, each with all that holds for it. Without [exchanges], the venue's name."""
+        """The exchanges by name, with their settings in effect. Without [exchanges], the venue's name."""
         if not self.exchanges:
             one = ExchangeConfig.of(self.venue.name, (), self, self.keys)
             return MappingProxyType({one.name: one})
@@ -206,18 +206,18 @@ class Config(BaseSettings):
 
     @property
     def exchange_urls(self) -> str:
-        """The addresses of all exchanges in one text, by which commands recognise a gateway."""
+        """The base URLs of all exchanges in one text, by which commands recognize a gateway."""
         return " ".join(str(exchange.base_url) for exchange in self.served.values())
 
     @property
     def own_addresses(self) -> tuple[OwnAddress, ...]:
-        """The addresses of single exchanges, then those of single bots."""
+        """The listen addresses of single exchanges, then those of single bots."""
         exchanges = (OwnAddress(one.listen, exchange=at) for at, one in self.exchanges.items() if one.listen)
         bots = (OwnAddress(one.listen, bot=name) for name, one in self.bots.items() if one.listen)
         return *exchanges, *bots
 
     def secret_references(self) -> Iterator[str]:
-        """Yield the reference of each secret, as it is written."""
+        """Yield the reference of each secret, as written."""
         for key in self.keys.values():
             yield from filter(None, (key.secret, key.secret_passphrase, key.passphrase, key.session))
         yield from filter(None, (bot.token for bot in self.bots.values()))
@@ -226,11 +226,11 @@ class Config(BaseSettings):
     def with_tables(self, **tables: object) -> Self:
         """Return a copy with other tables."""
         copied = self.model_copy(update=tables)
-        copied.__dict__.pop("served", None)  # it follows from the tables
+        copied.__dict__.pop("served", None)  # derived from the tables
         return copied
 
     def exchanges_of(self, alias: str) -> tuple[str, ...]:
-        """Return the names of the exchanges where a key of `keys` is valid."""
+        """Return the names of the exchanges where an API key is valid."""
         key = self.keys[alias]
         named = (key.exchange,) if key.exchange else key.exchanges
         return named if self.exchanges else (self.venue.name,)
@@ -244,7 +244,7 @@ class Config(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' interface
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take the sources that sources.py has read, or the arguments alone: nothing of the environment."""
+        """Use the sources read by sources.py, or only the arguments; ignore the environment."""
         if isinstance(init_settings, InitSettingsSource) and "trees" in init_settings.init_kwargs:
             trees = init_settings.init_kwargs["trees"]
             return tuple(InitSettingsSource(settings_cls, tree) for tree in trees)
@@ -256,7 +256,7 @@ class Config(BaseSettings):
         return cls(trees=trees)  # type: ignore[call-arg]  # for `settings_customise_sources`
 
     def keys_of(self, bot: str) -> tuple[str, ...]:
-        """Return the aliases that a bot of `bots` may use, its default first."""
+        """Return the aliases of the API keys that a bot may use, its default first."""
         chosen = self.bots[bot]
         named = (chosen.key,) if chosen.key else chosen.keys
         return named or tuple(self.keys)

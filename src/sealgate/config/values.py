@@ -1,11 +1,12 @@
-"""The types of settings: what the file may hold, as pydantic checks it and describes it to editors.
+"""The types of settings, which pydantic checks and describes to editors.
 
-A type is pydantic's own with its constraints, and up to four marks of ours: `From` reads a value from another
-form, `Words` replaces pydantic's errors, `Anchored` takes a relative path from a folder, and `Masked` hides
-what may be secret where settings are shown.
+A type is one of pydantic's with constraints, and up to four marks of ours: `From` reads a value from another
+form, `Words` replaces pydantic's errors, `Anchored` resolves a relative path from a folder, and `Masked`
+hides parts that may be secret when settings are shown.
 
-The order in an `Annotated` matters. Constraints stand first, as pydantic does not describe those behind a
-validator; then what reads text; then `Words`, which covers all before it; last what has words of its own.
+The order in an `Annotated` matters. Constraints come first, because pydantic does not describe those after a
+validator; then marks that read text; then `Words`, which covers everything before it; last, checks with their
+own words.
 """
 
 import json
@@ -60,7 +61,7 @@ from sealgate.venues.venue import Venue
 NAME = "^[A-Za-z0-9_-]{1,32}$"
 EXCHANGE_NAME = "^[a-z0-9][a-z0-9_-]{0,31}$"
 
-_NOBODY_AT_ALL = 2**32 - 1  # chown(2) means "unchanged" by it
+_NOBODY_AT_ALL = 2**32 - 1  # to chown(2) this means "unchanged"
 _OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHOWN = 4  # letters of an API key; people paste the secret in its place
@@ -69,43 +70,43 @@ _BYTES = TypeAdapter(ByteSize)
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Check a value as the type `form`, and then make the annotated type of it with `make`."""
+    """Check a value as the type `form`, then turn it into the annotated type with `make`."""
 
     form: Any
     make: Callable[[Any], object]
 
     def __get_pydantic_core_schema__(self, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate and describe the form; a value of it is passed to `make`."""
+        """Validate and describe the form; pass its value to `make`."""
         return core_schema.no_info_after_validator_function(self.make, handler.generate_schema(self.form))
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Say "cause; fix" for every error of what stands before this mark."""
+    """Replace every error of the marks before this one by "cause; fix"."""
 
     text: str
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Give the type one error for all that it may find."""
+        """Give the type a single error."""
         return core_schema.custom_error_schema(handler(source), "words", custom_error_message=self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """Take a relative path in a configuration file from the file's folder: text, folder -> text."""
+    """Resolve a relative path in a configuration file from the file's folder: text, folder -> text."""
 
     at: Callable[[str, Path], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """Show a value's text without what may be secret in it."""
+    """Show a value's text without the parts that may be secret."""
 
     by: Callable[[str], str]
 
 
 def _like(pattern: str) -> WithJsonSchema:
-    """Describe to editors a text whose parser tells more causes than a pattern can."""
+    """Describe a text to editors by a pattern, although its parser knows more causes of errors."""
     return WithJsonSchema({"type": "string", "pattern": pattern})
 
 
@@ -113,7 +114,7 @@ def _like(pattern: str) -> WithJsonSchema:
 
 
 def _number(value: object) -> object:
-    """Read text as a number; true and false are none, though pydantic takes them for 1 and 0."""
+    """Read text as a number; refuse true and false, which pydantic takes for 1 and 0."""
     if isinstance(value, bool):
         raise ValueError  # noqa: TRY004 - pydantic turns a ValueError into a problem
     return float(value) if isinstance(value, str) else value
@@ -134,7 +135,7 @@ SecondsOrZero = Annotated[
     Words("is not a duration; write a number of seconds, 0 or more"),
 ]
 Count = Annotated[int, Field(ge=1), _NUMBER, Words("is not a count; write a whole number above 0")]
-# A share of more than 100 would leave the others next to nothing.
+# A weight above 100 would leave the other bots next to nothing.
 Weight = Annotated[
     float, Field(gt=0, le=100), _NUMBER, Words("is not a weight; write a number above 0, at most 100")
 ]
@@ -142,7 +143,9 @@ Weight = Annotated[
 
 def _user_of_this_machine(uid: int) -> int:
     if uid == _OVERFLOW:
-        raise ValueError(f"is {_OVERFLOW}, as all users of other containers appear; give the bot a user here")
+        raise ValueError(
+            f"is {_OVERFLOW}, the id that all users of other containers appear as; give the bot a user here"
+        )
     return uid
 
 
@@ -150,7 +153,7 @@ Uid = Annotated[
     int,
     Field(ge=0, le=_NOBODY_AT_ALL - 1),
     _NUMBER,
-    Words("is not a user's number; write what `id -u NAME` prints"),
+    Words("is not a numeric user id; write what `id -u NAME` prints"),
     AfterValidator(_user_of_this_machine),
 ]
 Group = Annotated[
@@ -176,7 +179,7 @@ def _amount(written: str | int) -> Decimal:
     return amount
 
 
-# A float would not be what was written.
+# A float would change the amount as written.
 Amount = Annotated[
     Decimal,
     From(
@@ -192,7 +195,7 @@ def _from_json(text: str, form: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
-        raise ValueError(f"begins like a JSON {form} but is none; check quotes and commas") from None
+        raise ValueError(f"begins like a JSON {form} but is not valid; check quotes and commas") from None
 
 
 def _table(value: object) -> object:
@@ -211,22 +214,22 @@ Amounts = Annotated[
     BeforeValidator(_table),
 ]
 
-# -- header fields that are sent along
+# -- header fields sent with each request
 
 
 def _header_name(name: str) -> str:
     if not is_settable(name):
-        raise ValueError("is a header that the gateway or the bot writes itself; leave it out")
+        raise ValueError("is a header that the gateway or the bot sets itself; remove it")
     return name
 
 
 def _different_names(fields: dict[str, str]) -> Mapping[str, str]:
     if len({name.lower() for name in fields}) < len(fields):
-        raise ValueError("has a header twice; leave one out")
+        raise ValueError("has the same header twice; remove one")
     return MappingProxyType(fields)
 
 
-# Not with `_`: some servers drop such a field, or take it for the one with `-`.
+# Without `_`: some servers drop such a field, or treat it like the one with `-`.
 _HeaderName = Annotated[
     str,
     Field(pattern="^[A-Za-z0-9-]{1,64}$"),
@@ -242,7 +245,7 @@ HeaderFields = Annotated[
     Mapping[str, str], From(dict[_HeaderName, _HeaderValue], _different_names), BeforeValidator(_table)
 ]
 
-# -- names and paths that users choose
+# -- names and paths chosen by users
 
 Name = Annotated[
     str, Field(pattern=NAME), Words("is not a usable name; use 1 to 32 letters, digits, _ and -")
@@ -266,7 +269,7 @@ HeaderPrefix = Annotated[
 JsonPointer = Annotated[
     str,
     Field(pattern="^(/([^~/]|~[01])*)*$"),  # RFC 6901 section 3
-    Words('is not a JSON pointer; write "/data/serverTime", or "" to have it found'),
+    Words('is not a JSON pointer; write "/data/serverTime", or "" to search for it'),
 ]
 
 
@@ -276,7 +279,7 @@ def _without_dots(path: str) -> str:
     return path
 
 
-# Paths have one reading only: plain segments between single slashes, none of them `.` or `..`.
+# A path has only one reading: plain segments between single slashes, none of them `.` or `..`.
 _WITHOUT_DOTS = AfterValidator(_without_dots)
 _NOT_PLAIN = Words('is not a plain path; begin it with "/" and use letters, digits and -._~')
 PathPrefix = Annotated[
@@ -300,11 +303,11 @@ EnvironmentName = Annotated[
     Words('is not the name of an environment; write one that the venue\'s file has, such as "test"'),
 ]
 
-# -- lists: in the environment JSON, or text with commas
+# -- lists: in the environment, JSON or comma-separated text
 
 
 def _members(value: object) -> object:
-    """Return the members of a JSON array in text, or of comma separated text."""
+    """Return the members of a JSON array in text, or of comma-separated text."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -315,7 +318,7 @@ def _members(value: object) -> object:
 def _different(value: object) -> object:
     members = _members(value)
     if isinstance(members, list | tuple) and any(one in members[:at] for at, one in enumerate(members)):
-        raise ValueError("has a member twice; leave one out")
+        raise ValueError("has the same member twice; remove one")
     return members
 
 
@@ -326,7 +329,7 @@ _AT_LEAST_ONE = Field(min_length=1)
 Permission = Literal["read", "trade", "keys"]
 Permissions = Annotated[frozenset[Permission], _AT_LEAST_ONE, _DIFFERENT]
 Aliases = Annotated[tuple[Name, ...], _AT_LEAST_ONE, _DIFFERENT]
-# It is the first segment of a bot's path, and compared byte for byte.
+# It is the first segment of a bot's path, and is compared byte for byte.
 ExchangeName = Annotated[
     str,
     Field(pattern=EXCHANGE_NAME),
@@ -349,7 +352,7 @@ Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host)], ...], _AT_LEAST_O
 _Variable = Annotated[
     str,
     Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$"),
-    Words("is not the name of a variable; write it, or how several begin, as in VAULT_*"),
+    Words("is not the name of a variable; write a name, or a common beginning, as in VAULT_*"),
 ]
 Variables = Annotated[tuple[_Variable, ...], _DIFFERENT]
 
@@ -367,7 +370,7 @@ Symbols = Annotated[tuple[_Symbol, ...], _AT_LEAST_ONE, _DIFFERENT]
 
 
 def _quota(text: str) -> Quota:
-    """Read requests per time; a unit alone is one of it ("20/s")."""
+    """Read requests per time; a unit alone means one of it ("20/s")."""
     requests, _, window = text.replace(" ", "").partition("/")
     count = window.rstrip("mhs")
     quota = Quota(int(requests), float(count or 1) * _SECONDS[window.removeprefix(count)])

@@ -1,6 +1,6 @@
-"""Names that no venue has: the venue that is meant, or why the exchange is not served.
+"""Other names of exchanges: the venue to use, or why the exchange is not served.
 
-An exchange that is known is never answered with another one whose name looks alike.
+For the name of a known exchange, never suggest another one with a similar name.
 """
 
 import tomllib
@@ -13,12 +13,12 @@ from sealgate import venues
 from sealgate.machine.nearest import nearest
 
 _FILE = Path(venues.__file__).parent / "other_names.toml"
-_ALIKE = 0.82  # a typo in a name of five letters; less is another name
+_ALIKE = 0.82  # a typo in a name of five letters; a lower similarity means another name
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The venue that a name means, and the settings that lead to the host."""
+    """The venue that a name means, with the settings needed."""
 
     venue: str
     settings: dict[str, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class NotServed:
 
 @dataclass(frozen=True, slots=True)
 class OtherNames:
-    """What the data file says; names are as they are written there."""
+    """The content of the data file; names are spelled as there."""
 
     products: tuple[str, ...]
     endings: tuple[str, ...]
@@ -50,7 +50,7 @@ class OtherNames:
 
 @cache
 def other_names() -> OtherNames:
-    """Return the names that people use and no venue has."""
+    """Return the names that people use although no venue has them."""
     tables = tomllib.loads(_FILE.read_text("utf-8"))
     same = [(tuple(row["names"]), Served(row["venue"], row.get("set", {}))) for row in tables["same"]]
     rest = [(tuple(row["names"]), NotServed(row["why"], row["fix"])) for row in tables["not_served"]]
@@ -58,7 +58,7 @@ def other_names() -> OtherNames:
 
 
 def not_served() -> dict[str, NotServed]:
-    """Return the exchanges that are known and not served, by name."""
+    """Return the exchanges that are known but not served, by name."""
     return {
         name: meaning
         for names, meaning in other_names().rows
@@ -68,7 +68,7 @@ def not_served() -> dict[str, NotServed]:
 
 
 def why_not(name: str) -> NotServed | None:
-    """Return why the exchange of this name is not served; None if it is, or is not known."""
+    """Return why the exchange of this name is not served; None if it is served, or unknown."""
     reasons = {_plain(known): reason for known, reason in not_served().items()}
     return reasons.get(_plain(name))
 
@@ -80,15 +80,14 @@ def explain(name: str, served: Collection[str]) -> str:
         _plain(one): meaning for names, meaning in others.rows for one in names
     }
     plain = _plain(name)
-    # There are three cases: a name that is known, one with a product or a site's ending behind it, one with a
-    # typo.
+    # There are three cases: a known name, a known name followed by a product or a site's ending, and a typo.
     if (meaning := meanings.get(plain)) is not None:
         return (
             f"is not served: {meaning}"
             if isinstance(meaning, NotServed)
             else f"is not a venue; use {meaning}"
         )
-    # Without the ending first: "binancecom" looks more like another name than like binance.
+    # First without the ending: "binancecom" resembles another name more than it does binance.
     stem, _, ending = name.rpartition(".")
     plain = _plain(stem if stem and ending.lower() in others.endings else name)
     shorter = (plain.removesuffix(product) for product in others.products if plain.endswith(product))
@@ -102,5 +101,5 @@ def explain(name: str, served: Collection[str]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is compared: small letters and digits."""
+    """Return a name in the form used to compare: lower-case letters and digits."""
     return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -1,7 +1,7 @@
-"""The setting `venue`, and what its file says in the place of other settings.
+"""The setting `venue`, and the settings that its file provides.
 
-A venue is the name of a file that comes with the program, or the path of one's own. What the file says of
-address, prefix, clock, limits and timestamps holds where nobody sets it.
+A venue is the name of a built-in file, or the path of the user's own. The file provides base URL, prefix,
+clock, limits and timestamps, unless the configuration sets them.
 """
 
 import contextlib
@@ -19,22 +19,22 @@ from sealgate.venues.environments import Environment
 from sealgate.venues.venue import Venue, read_venue
 
 DEFAULT_VENUE = "service"
-# The tables that each exchange starts from.
+# The common tables that each exchange inherits.
 COMMON = ("environment", "upstream", "signing", "clock", "limits", "routes")
 
 _FOLDER = Path(venues.__file__).parent / "files"
-_NOWHERE = "https://venue.invalid"  # RFC 6761: nobody has this name
+_NOWHERE = "https://venue.invalid"  # RFC 6761: this name never resolves
 _MOST_BYTES = 1024**2
 
 
 def venue_names() -> list[str]:
-    """Return the names of the venues that come with the program."""
+    """Return the names of the built-in venues."""
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 
 
 @cache
 def built_in_venue(name: str) -> Venue:
-    """Return a venue that comes with the program."""
+    """Return a built-in venue."""
     return read_venue(*_built_in(name), _found)
 
 
@@ -45,7 +45,7 @@ def _built_in(name: str) -> tuple[str, str]:
 
 
 def _found(like: str, file: str) -> tuple[str, str]:
-    """Return the name and the text of the file that another one is like; its path is as seen from there."""
+    """Return name and text of the file that another one extends; a path is relative to that other file."""
     if is_file(like):
         path = from_folder(like, Path(file).parent)
         path = path if "/" in path else f"./{path}"
@@ -56,17 +56,17 @@ def _found(like: str, file: str) -> tuple[str, str]:
 
 
 def default_venue() -> Venue:
-    """Return the venue of a configuration that names none."""
+    """Return the default venue."""
     return built_in_venue(DEFAULT_VENUE)
 
 
 def is_scheme_open(venue: Venue) -> bool:
-    """Whether the exchange's documents leave open how it is signed, so that `discover` may find it out."""
+    """Whether the exchange's documents leave the signature open, so that `discover` has to detect it."""
     return venue.name == DEFAULT_VENUE
 
 
 def venue_text(venue: Venue) -> str:
-    """Return how a configuration names a venue."""
+    """Return a venue as a configuration names it."""
     return venue.file if "/" in venue.file else venue.name
 
 
@@ -77,17 +77,17 @@ def venue_source(venue: Venue) -> str:
 
 
 def is_file(value: str) -> bool:
-    """Whether a venue is given by the path of its file, and not by its name."""
+    """Whether a venue is given by the path of a file, not by name."""
     return "/" in value or value.endswith(".toml")
 
 
 def venue_from_folder(value: str, folder: Path) -> str:
-    """Return a venue of a configuration file in this folder, seen from the working directory."""
+    """Return a venue from a configuration file in this folder, relative to the working directory."""
     return from_folder(value, folder) if is_file(value) else value
 
 
 def parse_venue(value: object) -> Venue:
-    """Read the venue of a name or of a path; raise ValueError with file, line, cause and the nearest name."""
+    """Read a venue by name or path; raise ValueError with file, line, cause and the nearest name."""
     if isinstance(value, Venue):
         return value
     if not isinstance(value, str) or not value or not value.isprintable():
@@ -102,7 +102,7 @@ def parse_venue(value: object) -> Venue:
 
 
 def _text(path: str) -> str:
-    """Return the text of somebody's own file; raise ValueError with the cause and the fix."""
+    """Return the text of a user's file; raise ValueError with the cause and the fix."""
     try:
         with Path(expand_home(path)).open("rb") as stream:
             content = stream.read(_MOST_BYTES + 1)
@@ -112,12 +112,12 @@ def _text(path: str) -> str:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     if len(content) > _MOST_BYTES:
-        raise ValueError(f"{path} is too large for a venue's file; correct the path")
+        raise ValueError(f"{path} is too large for a venue file; correct the path")
     return text
 
 
 def settings_of(venue: Venue, environment: str = "") -> dict[SettingPath, object]:
-    """Return the settings that a venue's file makes, as a configuration of one exchange has them.
+    """Return the settings provided by a venue's file, as in a configuration of one exchange.
 
     An unknown environment changes nothing.
     """
@@ -141,7 +141,7 @@ def settings_of(venue: Venue, environment: str = "") -> dict[SettingPath, object
 
 
 def filled(tree: Mapping[str, object]) -> dict[str, object]:
-    """Return a tree of settings with what venues' files say of others, and common ones for each exchange."""
+    """Return a tree of settings filled from the venues' files and the common tables."""
     exchanges = tree.get("exchanges")
     if not isinstance(exchanges, Mapping) or not exchanges:
         return _filled(tree)
@@ -154,31 +154,33 @@ def filled(tree: Mapping[str, object]) -> dict[str, object]:
 
 
 def _filled(tree: Mapping[str, object]) -> dict[str, object]:
-    """Return a tree of settings of one exchange with what the file of its venue says of others.
+    """Return the settings of one exchange, filled from the file of its venue.
 
-    Where there is no such venue, that is the one thing to tell, and not that no address is known.
+    If there is no such venue, report only that, and not that the base URL is missing as well.
     """
     try:
         venue = parse_venue(tree.get("venue", DEFAULT_VENUE))
     except ValueError:
         return {"base_url": _NOWHERE, **tree}
     environment = str(tree.get("environment", ""))
-    whole: Any = {**tree, "venue": venue}  # its file is read once
-    if environment and environment not in venue.environments:  # that is the one thing to tell
+    whole: Any = {**tree, "venue": venue}  # so that the file is read once
+    if environment and environment not in venue.environments:  # report only that
         whole = _with(whole, ("base_url",), _NOWHERE)
     for path, value in settings_of(venue, environment).items():
         if path == ("upstream", "headers") and isinstance(value, Mapping):
             whole = _with_headers(whole, value)
-        elif path[0] != "keys" or "keys" in tree:  # those of several exchanges stand beside them
+        elif (
+            path[0] != "keys" or "keys" in tree
+        ):  # with several exchanges, the keys are outside of their tables
             whole = _with(whole, path, value)
     return dict(whole)
 
 
 def _with_headers(tree: Any, headers: Mapping[str, str]) -> Any:
-    """Return a tree with the headers of an environment, but for those that the configuration has itself."""
+    """Return a tree with the headers of an environment added, except those that the configuration sets."""
     upstream = tree.get("upstream", {})
     own = upstream.get("headers", {}) if isinstance(upstream, Mapping) else None
-    if isinstance(own, str):  # as in a variable
+    if isinstance(own, str):  # from an environment variable
         with contextlib.suppress(ValueError):
             own = json.loads(own)
     if not isinstance(own, Mapping):
@@ -189,7 +191,7 @@ def _with_headers(tree: Any, headers: Mapping[str, str]) -> Any:
 
 
 def _over(common: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
-    """Return the common settings with those of an exchange over them, table by table."""
+    """Return the common settings overridden by those of an exchange, table by table."""
     tables = {
         name: {**value, **mine} if isinstance(value, Mapping) and isinstance(mine, Mapping) else mine
         for name, value in common.items()
@@ -199,7 +201,7 @@ def _over(common: Mapping[str, object], own: Mapping[str, object]) -> dict[str, 
 
 
 def _with(node: Any, path: SettingPath, value: object) -> Any:
-    """Return a tree with a value where it has none; what is no table is left to those who check it."""
+    """Return a tree with a default value added at a path; leave a node that is not a table to validation."""
     name, *rest = path
     if not isinstance(node, Mapping):
         return node

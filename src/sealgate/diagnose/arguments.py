@@ -1,4 +1,4 @@
-"""What a command was asked for, checked against the configuration."""
+"""The arguments of a command, checked against the configuration."""
 
 from collections.abc import Callable
 
@@ -15,19 +15,20 @@ def chosen_exchange(
     alias: str | None = None,
     suits: Callable[[ExchangeConfig], bool] = lambda _: True,
 ) -> ExchangeConfig:
-    """Return the exchange that a command is about; leave with exit code 2 if several can be meant, or none.
+    """Return the exchange that a command concerns; exit with code 2 if that is ambiguous, or none fits.
 
-    `name` was given with --exchange, `alias` with --key; `suits` are the exchanges that the command is for.
+    `name` was given with --exchange, `alias` with --key; `suits` selects the exchanges that the command
+    serves.
     """
     exchanges = config.served
-    # 1. The one that was named.
+    # 1. The exchange that was named.
     if name is not None and name not in exchanges:
         near = nearest(name, exchanges)
         hint = f"did you mean {near}?" if near else f"choose one of {', '.join(exchanges)}"
         leave_with_error(f"--exchange: there is no exchange {name!r}; {hint}")
     if name is not None:
         return exchanges[name]
-    # 2. Those where the key is valid; of these, the ones that the command is for.
+    # 2. The exchanges where the key is valid, and of these, the ones that the command serves.
     if alias is not None and alias not in config.keys:
         leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
     possible = [one for one in exchanges.values() if alias is None or alias in one.keys]
@@ -40,7 +41,7 @@ def chosen_exchange(
 
 
 def chosen_alias(exchange: ExchangeConfig, alias: str | None) -> str:
-    """Return the alias that was given with --key, else the only one; leave with exit code 2 without it."""
+    """Return the alias given with --key, else the only one; exit with code 2 if there are several."""
     if alias is not None:
         return known_alias(exchange, alias)
     if len(exchange.keys) > 1:
@@ -49,15 +50,16 @@ def chosen_alias(exchange: ExchangeConfig, alias: str | None) -> str:
 
 
 def known_alias(exchange: ExchangeConfig, alias: str) -> str:
-    """Return an alias of a key that is valid at the exchange; leave with exit code 2 if it is not."""
+    """Return the alias if its key is valid at the exchange; exit with code 2 if not."""
     if alias not in exchange.keys:
-        unknown = f"{alias!r} is no key of {exchange.name}" if exchange.at else f"there is no key {alias!r}"
+        unknown = f"{alias!r} is not a key of {exchange.name}" if exchange.at else "there is no key "
+        f"{alias!r}"
         leave_with_error(f"--key: {unknown}; choose one of {', '.join(exchange.keys)}")
     return alias
 
 
 def checked_target(raw: str, prefix: str) -> Target:
-    """Return a target that the gateway would send; leave with exit code 2 where it would not."""
+    """Return the parsed target; exit with code 2 if the gateway would refuse it."""
     try:
         return parse_target(raw, prefix)
     except Refusal as refusal:

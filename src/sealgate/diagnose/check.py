@@ -1,4 +1,4 @@
-"""A check runs its probes in order: the nearest first, and none that would only repeat a failure."""
+"""Run the probes of a check in order: the local ones first, and none that would only repeat a failure."""
 
 import asyncio
 import contextlib
@@ -43,7 +43,7 @@ GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 
 
 class Checked(NamedTuple):
-    """What came of a check: its exit code, all lines, the settings with their sources, what to do next."""
+    """The result of a check: its exit code, all lines, the settings with sources, and the next steps."""
 
     code: int
     findings: Sequence[Finding]
@@ -52,9 +52,9 @@ class Checked(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """What is asked of an exchange: the signed read, if any, with the keys that were read.
+    """The part of a check at one exchange: the signed read, if any, and the keys whose secrets were read.
 
-    `why_not` says why nothing may be asked, None if it may.
+    `why_not` says why the exchange must not be contacted, None if it may be.
     """
 
     exchange: ExchangeConfig
@@ -77,10 +77,10 @@ def check(  # noqa: PLR0913 - the options of the command
     has_streams: bool = False,
     exchange_name: str | None = None,
 ) -> Checked:
-    """Run all probes, and show each line as it comes; of all exchanges, or of one.
+    """Run all probes, of all exchanges or of one, and show each line as soon as it is known.
 
-    The signed read is of `path`, or the venue's own. `has_streams`: log in on streams, too. What is shown
-    names its exchange if there are several; the length of the longest name is shown beside it, else 0.
+    The signed read is of `path`, or the venue's own. `has_streams`: also log in on streams. With several
+    exchanges, each line names its exchange, and `show` gets the length of the longest name, else 0.
     """
     findings: list[Finding] = []
     name_length = 0
@@ -90,7 +90,7 @@ def check(  # noqa: PLR0913 - the options of the command
             findings.append(finding)
             show(finding if name_length else replace(finding, exchange=""), name_length)
 
-    # 1. The configuration: without one, there is nothing else to look at.
+    # 1. The configuration: without one, there is nothing else to check.
     if not is_configured(config_file, environ):
         text = f"not found: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
         fix = "run this where the gateway's variables are set, or create a file with `sealgate config init`"
@@ -110,7 +110,7 @@ def check(  # noqa: PLR0913 - the options of the command
     if worst(wrong) is not Level.FAIL:
         tell([ok("configuration", _summary(loaded, settings))])
     tell(wrong)
-    # 2. This machine. A gateway here that serves another exchange is not this one, and in its way.
+    # 2. This machine. A running gateway for another exchange is not this one, and blocks its addresses.
     running = ask_running(config, environ)
     if running is not None and not have_one_in_common(config.exchange_urls, running["base_url"]):
         running = None
@@ -126,7 +126,7 @@ def check(  # noqa: PLR0913 - the options of the command
     tell(local.look_at_reach(config))
     tell(local.look_at_descriptors(config))
     tell(local.look_at_journal(config, environ, learned, file))
-    # 3. A gateway that runs says what it knows; without one, the journal remembers it.
+    # 3. A running gateway reports what it has learned; without one, the journal has it.
     tell(
         _not_running(config, environ, exchanges, learned)
         if running is None
@@ -146,7 +146,8 @@ def check(  # noqa: PLR0913 - the options of the command
             if one.name in passwords
         ]
         accepted = run(_go_far(config, environ, trips, tell, has_streams=has_streams))
-        # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
+        # Last, because the signed reads show whether the stored secrets are wrong, or only outdated in the
+        # gateway.
         if running is not None:
             for name, aliases in accepted.items():
                 tell(local.said_of(name, judge_stale(running, name, aliases)))
@@ -179,16 +180,16 @@ def _not_running(
     other = first_status(config, (*by_tcp(config), *by_socket(config, environ)))
     if other is not None:
         text = f"another Sealgate gateway is running here, for {other['base_url']}"
-        yield warn("gateway", text, "stop it, or give this one addresses of its own")
+        yield warn("gateway", text, "stop it, or give this gateway its own addresses")
     yield from local.remembered_limits(exchanges, learned)
 
 
 def _why_not_asked(
     exchange: ExchangeConfig, running: Mapping[str, Any] | None, learned: Mapping[str, Snapshot]
 ) -> Finding | None:
-    """Return why an exchange must not be asked, None if it may."""
+    """Return why an exchange must not be contacted, None if it may be."""
     if any(leftovers([exchange])):
-        return warn("exchange", "not contacted", "replace the example first, see configuration")
+        return warn("exchange", "not contacted", "replace the example value of base_url first")
     if running is not None and (left_s := pause_s(running, exchange.name)) > 0:
         return judge_pause(running, exchange.name, left_s)
     of_keys = {one for alias in exchange.keys for one in subjects(exchange, alias)}
@@ -198,7 +199,9 @@ def _why_not_asked(
         if subject_in(place) in of_keys and name_in(place) in (*ONLY, SHUT_OUT)
     )
     if (left_s := max(map(memory.pause_s, kept), default=0.0)) > 0:
-        text = "not contacted: the exchange has shut out this address or a key, as the journal remembers"
+        text = (
+            "not contacted: according to the journal, the exchange has blocked this IP address or an API key"
+        )
         return warn("exchange", text, f"run this again in {left_s:.0f} s")
     return None
 
@@ -207,12 +210,12 @@ async def _go_far(
     config: Config, environ: Mapping[str, str], trips: Sequence[Trip], tell: Tell, *, has_streams: bool
 ) -> dict[str, Container[str]]:
     """Ask Redis and the exchanges; return the keys of each exchange whose signed read was accepted."""
-    # 1. Each Redis, once.
+    # 1. Each Redis server, once.
     places = {trip.exchange.limits.redis: trip.exchange.name for trip in trips}
     for setting, name in places.items():
         probe = look_at_redis(setting, environ, config.cmd_env)
         await _shown("asking Redis", {name if len(places) > 1 else "": probe}, tell)
-    # 2. The way to each exchange that may be asked.
+    # 2. The network to each exchange that may be contacted.
     for trip in trips:
         if trip.why_not is not None:
             tell(local.said_of(trip.exchange.name, [trip.why_not]))
@@ -222,7 +225,7 @@ async def _go_far(
         name: look_at_way(trip.exchange, environ, trip.proxy_password) for name, trip in open_trips.items()
     }
     levels = await _shown(f"looking for {hosts}", ways, tell)
-    # 3. Each that can be reached, all at the same time.
+    # 3. The reachable exchanges, all at the same time.
     async with contextlib.AsyncExitStack() as ends:
         asking: dict[str, Exchange] = {}
         for name, trip in open_trips.items():
@@ -252,7 +255,7 @@ async def _shown(
 ) -> dict[str, Level]:
     """Run the probes of several exchanges at the same time, and return the worst that each found.
 
-    Their lines are told in order, each exchange's together.
+    The lines are shown in order, grouped by exchange.
     """
 
     async def listed(name: str, probe: AsyncIterator[Finding]) -> list[Finding]:
@@ -269,7 +272,7 @@ async def _shown(
 
 
 def _summary(loaded: Loaded, settings: list[Effective]) -> str:
-    """Return how many settings come from where."""
+    """Return how many settings come from each source."""
     file = str(loaded.file)
     in_file = sum(one.source == file for one in settings)
     in_venue = sum(one.source.startswith("venue ") for one in settings)

@@ -1,8 +1,8 @@
-"""What the exchange says: its time, its list of keys, and whether it accepts a signed read of each key.
+"""Check an exchange: its time, its list of keys, and whether it accepts a signed read with each key.
 
-Only reads are sent, one after the other: three for the time, one without a signature, one for each session
-token and each key; if it is asked for, a login on a stream with each key. A 429 ends it, as the limit belongs
-to the bots.
+It sends only reads, one after the other: three for the time, one without a signature, one for each session
+token and each key; on request, also a login on a stream with each key. A 429 ends the check, because the rate
+limit is for the bots.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -40,14 +40,14 @@ from sealgate.venues.stream_sealer import Moment
 from sealgate.venues.unsignable import UnsignableError
 
 _SAMPLES = 3
-_ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
+_ITS_FAULT = "run the check again; if it persists, look at the network and the exchange's status page"
 _NO_PATH = "the venue's file names no path for the time"
 _ASK_FOR_STREAMS = "--streams logs in once with each key"
 _NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
 
 class EndOfAskingError(Exception):
-    """Nothing more is sent, after a 429, say. `finding` is the line that says why."""
+    """The check of this exchange ends, for example after a 429. `finding` is the line that says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class EndOfAskingError(Exception):
 
 
 class Exchange:
-    """Asks one exchange. `target` is what the signed read asks for, None if nothing says it.
+    """Checks one exchange. `target` is the target of the signed read, None if unknown.
 
-    `accepted` are the keys whose signed read the exchange accepted.
+    `accepted` are the keys whose signed read was accepted.
     """
 
     def __init__(
@@ -74,18 +74,18 @@ class Exchange:
         self._target = target
         self._system = system
         self._clock = CommandClock(exchange.clock.field, system)
-        # By alias; None: the list that its session reads lacks the key.
+        # By alias; None: the list read with the key's session lacks the key.
         self._listed: dict[str, ListedKey | None] = {}
         self._is_served = False
-        self._keep_alive_s: float | None = None  # the shortest that is announced
+        self._keep_alive_s: float | None = None  # the shortest announced
         self._nonce_words: dict[str, None] = {}
         self._unsigned: Answer | Failure | None = None
-        self._is_over = False  # nothing more may be asked
-        self._refused: set[str] = set()  # the keys whose signed read it did not accept
+        self._is_over = False  # nothing more may be sent
+        self._refused: set[str] = set()  # the keys whose signed read was not accepted
         self.accepted: set[str] = set()
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
-        """Yield all lines. If nothing more can be asked, the last line says why."""
+        """Yield all lines. If the check ends early, the last line says why."""
         reads: list[Read] = []
         is_public, end = False, None
         try:
@@ -116,7 +116,7 @@ class Exchange:
             yield finding
 
     async def look_at_streams(self, known: Mapping[str, Known], *, is_asked: bool) -> AsyncIterator[Finding]:
-        """Log in on a stream with each key, and yield a line for each; one line where it is not asked for."""
+        """Log in on a stream with each key, and yield a line for each; only one line if not requested."""
         has_logins = any(map(has_login, self._exchange.venue.streams))
         if not is_asked or not has_logins:
             if is_asked or (known and has_logins):
@@ -136,7 +136,7 @@ class Exchange:
             yield finding
 
     async def _log_in(self, known: Known, logins: StreamLogins) -> tuple[Finding, bool]:
-        """Log in with a key; return what came, and whether the exchange refused it for its limit."""
+        """Log in with a key; return the line, and whether the exchange refused because of its rate limit."""
         area, venue = f"keys.{known.key.alias}", self._exchange.venue
         login = find_login(venue, self._exchange.environment, known.key.sealer.signer.kind)
         if isinstance(login, str):
@@ -156,7 +156,7 @@ class Exchange:
     async def _ask(
         self, target: str, lines: bytes = b"", body: bytes = b"", method: str = "GET"
     ) -> Answer | Failure:
-        """Send a read and return the whole reply. Raises EndOfAskingError."""
+        """Send a read and return the complete reply. Raises EndOfAskingError."""
         answer = await read(self._upstream, target, lines, body, method)
         if isinstance(answer, Failure):
             if answer.is_unsent:
@@ -164,7 +164,7 @@ class Exchange:
             return answer
         if (stated := answer.head.keep_alive_s) is not None:
             self._keep_alive_s = stated if self._keep_alive_s is None else min(stated, self._keep_alive_s)
-        # A reply that can also mean something else is about one key, and is diagnosed.
+        # A reply with several possible meanings concerns one key, and is diagnosed.
         is_country = answer.verdict.means is Means.COUNTRY and not answer.verdict.others
         if answer.verdict.is_limited or is_country:
             head, now = answer.head, self._clock.server_now
@@ -177,30 +177,30 @@ class Exchange:
 
     @property
     def _named_read(self) -> str:
-        """What the signed read asks for, with its method."""
+        """The signed read's method and target."""
         target = self._target
         return "" if target is None else f"{method_of_read(self._exchange, target)} {target.path}"
 
     async def _ask_unsigned(self, target: Target) -> Answer | Failure:
-        """Send the signed read without its signature, once, and return the reply."""
+        """Send the signed read once without a signature, and return the reply."""
         if self._unsigned is None:
             self._unsigned = await self._ask(target.raw, method=method_of_read(self._exchange, target))
         return self._unsigned
 
     async def _read_time(self) -> list[Finding]:
-        """Ask for the time, and return the line of the clock. Raises EndOfAskingError."""
+        """Read the exchange's time, and return the line on the clock. Raises EndOfAskingError."""
         window_ms = min(key.recv_window_ms for key in self._exchange.keys.values())
         path = self._exchange.clock.path
-        # 1. Without a path, the Date of any reply has to do, as in the gateway.
+        # 1. Without a path for the time, use the Date of any reply, as the gateway does.
         if not path:
             sent = self._system.now()
             answer = await self._ask("/")
             if isinstance(answer, Failure) or not self._clock.take_date(answer, sent):
-                trouble = answer.detail if isinstance(answer, Failure) else "the reply has no Date"
+                trouble = answer.detail if isinstance(answer, Failure) else "the reply has no Date header"
                 return [fail("clock", f"{_NO_PATH}; {trouble}", "set clock.path, if the exchange has one")]
             finding = vet_clock(self._clock.offset_s(), self._clock.error_s(), window_ms)
             return [replace(finding, text=f"{finding.text}, by the Date header: {_NO_PATH}")]
-        # 2. One sample of several is enough. After the first that cannot be read no more is asked for.
+        # 2. One sample of several is enough. Stop after the first that cannot be read.
         for _ in range(_SAMPLES):
             sent = self._system.now()
             answer = await self._ask(path)
@@ -209,7 +209,7 @@ class Exchange:
                 break
         if self._clock.is_synced:
             return [vet_clock(self._clock.offset_s(), self._clock.error_s(), window_ms)]
-        # 3. If the path does not exist, a second path tells whether the exchange is at this address at all.
+        # 3. If the path does not exist, a second path shows whether base_url is the exchange at all.
         report = fail if self._exchange.clock.required else warn
         line = report("clock", f"{path}: {trouble}", self._fix_of_time(answer))
         if self._target is None or isinstance(answer, Failure) or answer.status != HTTPStatus.NOT_FOUND:
@@ -223,7 +223,7 @@ class Exchange:
         return list(judge_paths(line, missing, asked, str(self._exchange.base_url), self._home))
 
     def _fix_of_time(self, answer: Answer | Failure) -> str:
-        """Return what to do about a reply from which no time can be read."""
+        """Return the fix for a reply that contains no readable time."""
         if isinstance(answer, Failure):
             return _ITS_FAULT
         _, fix = refused_unsigned(answer.status, answer.verdict)
@@ -237,12 +237,12 @@ class Exchange:
 
     @property
     def _home(self) -> str:
-        """Where the venue's file says that the exchange is, "" if it does not."""
+        """The exchange's base URL in the venue's file, in words; "" if it has none."""
         venue = self._exchange.venue
         return f" ({venue.title} is at {venue.base_url})" if venue.base_url else ""
 
     async def _read_lists(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
-        """Ask for the list of keys with each session token, once; yield a line for each key that has one."""
+        """Read the list of keys once with each session token; yield a line for each key that has one."""
         venue = self._exchange.venue
         tokens = {alias: one.key.session for alias, one in known.items() if one.key.session is not None}
         for session, aliases in by_session(tokens if venue.key_list else {}).items():
@@ -251,7 +251,7 @@ class Exchange:
                 yield finding
 
     def _listed_as(self, aliases: list[str], answer: Answer | Failure, session: Secret) -> Iterator[Finding]:
-        """Note what the list says of each key of a session, and yield its line."""
+        """Store the list's record of each key of a session, and yield its line."""
         for alias in aliases:
             area = f"keys.{alias}.session"
             if isinstance(answer, Failure):
@@ -269,7 +269,7 @@ class Exchange:
                     yield vet_listed(area, key, bots_may(self._config, alias), self._clock.server_now())
 
     async def _read_keys(self, known: Mapping[str, Known], reads: list[Read]) -> bool:
-        """Read with each key, and put what came into `reads`; return whether anybody may read this."""
+        """Read with each key, and append the results to `reads`; return whether the read needs no key."""
         if self._target is None or not known:
             return False
         answer = await self._ask_unsigned(self._target)
@@ -278,7 +278,7 @@ class Exchange:
         return isinstance(answer, Answer) and answer.verdict.means is Means.DONE
 
     async def _read(self, known: Known, target: Target) -> Read:
-        """Read with a key. If the refusal can mean several things, try the venue's usual read as well."""
+        """Read with a key. If the refusal has several possible meanings, also try the venue's usual read."""
         answer, facts = await self._ask_signed(known, target)
         if isinstance(answer, Failure):
             return Read(known.key.api_key, facts, None, answer.detail)
@@ -292,7 +292,7 @@ class Exchange:
         return Read(known.key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))
 
     async def _ask_signed(self, known: Known, target: Target) -> tuple[Answer | Failure, Facts]:
-        """Send a signed read; return its reply, and what is known beside it."""
+        """Send a signed read; return its reply, and the facts known about it."""
         key, sent, method = known.key, self._system.now(), method_of_read(self._exchange, target)
         timestamp_ms, nonce, _ = self._moment(known)
         answer = await self._ask(*key.sign_read(timestamp_ms, nonce, method, target), method)
@@ -300,7 +300,7 @@ class Exchange:
         return answer, self._facts(known, method, target.path, timestamp_ms, took_ms)
 
     def _moment(self, known: Known) -> Moment:
-        """Return time and nonce of what is signed now."""
+        """Return the time and nonce for a signature made now."""
         timestamp_ms = self._clock.timestamp_ms(self._system.now())
         place = nonces_place(self._exchange, known.key.alias)
         nonces = Nonces(known.key.sealer.scheme.nonce, self._system.unique, place)

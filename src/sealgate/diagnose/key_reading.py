@@ -1,4 +1,4 @@
-"""Reads an account's keys from the exchange, each user's list once, with the session tokens of the keys."""
+"""Read an account's keys from the exchange: each user's list once, with the session tokens of the keys."""
 
 import os
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from sealgate.machine.terminal import leave, leave_with_error, shortened
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was read at an exchange.
+    """The keys read at an exchange, with findings and log.
 
-    `now` is epoch seconds by this host's clock; `log` is None if none was asked for.
+    `now` is epoch seconds on this machine's clock; `log` is None unless requested.
     """
 
     exchange: str
@@ -37,7 +37,7 @@ class Account:
 
 
 def bots_may(config: Config, alias: str) -> frozenset[str]:
-    """Return what bots may do with a key; without any, every local program may do all."""
+    """Return what bots may do with a key; without bots, every local program may do everything."""
     if not config.bots:
         return frozenset({"read", "trade"})
     return frozenset[str]().union(
@@ -46,7 +46,7 @@ def bots_may(config: Config, alias: str) -> frozenset[str]:
 
 
 class _Listed(NamedTuple):
-    """A key, and whose session lists it."""
+    """A key, and the alias whose session lists it."""
 
     key: ListedKey
     alias: str
@@ -60,20 +60,20 @@ async def read_account(
     api_key: str | None = None,
     limit: int | None = None,
 ) -> Account:
-    """Read the keys at an exchange, or one key with so many entries of its log.
+    """Read the keys at an exchange, or one key with `limit` entries of its log.
 
-    The session token is that of an alias, `session_of`, else each that there is. Leaves with exit code 1 if
-    the exchange does not give what is asked for.
+    The session token is that of the alias `session_of`; without it, each available token is used. Exits with
+    code 1 if a read fails.
     """
     path, listed = exchange.venue.key_list, dict[str, _Listed]()
     proxy_password = read_proxy_password(exchange, os.environ, config.cmd_env)
     async with direct_upstream(exchange, proxy_password) as upstream:
-        # 1. The keys of each user whose session there is.
+        # 1. The keys of each user with a session.
         for alias, session in _sessions(config, exchange, session_of).items():
             keys = list_keys(await _read(exchange, upstream, alias, session, path))
             for key in _not_a_list(path) if keys is None else keys:
                 listed.setdefault(key.api_key, _Listed(key, alias, session))
-        # 2. What is wrong with them. If one user's session was chosen, keys of others may well be missing.
+        # 2. Their problems. If one user's session was chosen, missing keys may belong to other users.
         own = [OwnKey(alias, key.api_key, bots_may(config, alias)) for alias, key in exchange.keys.items()]
         chosen = {exchange.keys[session_of].api_key} if session_of else {key.api_key for key in own}
         now = System().wall()
@@ -82,7 +82,7 @@ async def read_account(
             for finding in audit([one.key for one in listed.values()], own, now)
             if finding.kind != NOT_LISTED or finding.api_key in chosen
         ]
-        # 3. All of it, or one key with its log.
+        # 3. All keys, or one key with its log.
         log = None
         if api_key is not None:
             api_key = _meant(exchange, api_key, listed)
@@ -99,7 +99,7 @@ async def read_account(
 
 
 def _sessions(config: Config, exchange: ExchangeConfig, alias: str | None) -> dict[str, Secret]:
-    """Return the session tokens to use by alias, each token once."""
+    """Return the session tokens to use, by alias, each token once."""
     if not exchange.venue.key_list:
         leave_with_error(
             f"{exchange.venue.title} lists its keys only in its own app or website; "
@@ -117,7 +117,7 @@ def _sessions(config: Config, exchange: ExchangeConfig, alias: str | None) -> di
 
 
 def _meant(exchange: ExchangeConfig, given: str, listed: dict[str, _Listed]) -> str:
-    """Return the API key that an alias, an id or a shortened id means."""
+    """Return the API key for an alias, an id or a shortened id."""
     if given in exchange.keys:
         return exchange.keys[given].api_key
     found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
@@ -142,4 +142,4 @@ async def _read(
 
 
 def _not_a_list(path: str) -> NoReturn:
-    leave(f"{path}: the answer is not what the exchange documents; check base_url and upstream.prefix")
+    leave(f"{path}: the reply differs from the exchange's documents; check base_url and upstream.prefix")

@@ -1,4 +1,4 @@
-"""What can be seen on this machine alone: files and who may read them, secrets, addresses, open files."""
+"""Check this machine: files and their permissions, secrets, addresses, open files, the journal."""
 
 import asyncio
 import os
@@ -51,34 +51,36 @@ _ADD, _SET = "add this to the configuration", "set this variable for the gateway
 
 @dataclass(frozen=True)
 class Known:
-    """A key that was read, and what its secret looks like."""
+    """A key whose secret was read, and the shape of the secret."""
 
     key: SigningKey
     shape: Shape
 
 
 def found_wrong(area: str, text: str, level: Level = Level.FAIL) -> Finding:
-    """Return the line of an error whose text is `cause; fix`, or a cause alone.
+    """Return the line for an error whose text is `cause; fix`, or only a cause.
 
-    Where a name that somebody chose has the mark in it, a file's say, it is in the cause.
+    If a user's name, for example of a file, contains the separator, it is in the cause.
     """
     cause, mark, fix = text.rpartition("; ")
     return Finding(area, level, cause, fix) if mark else Finding(area, level, text)
 
 
 def said_of(exchange: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings with the name of the exchange that they are about."""
+    """Yield the findings with the name of their exchange."""
     return (replace(finding, exchange=exchange) for finding in findings)
 
 
 def look_at_file(file: Path | None) -> Iterator[Finding]:
-    """Yield what is wrong with who may write the configuration: it says where keys sign, and to whom."""
+    """Yield a finding if others may write the configuration, which decides where signed requests go."""
     if file is None:
         return
     found = file.stat()
     if found.st_mode & stat.S_IWOTH:
         yield fail(
-            "configuration", f"everyone can write to {file}, and so choose the exchange", f"chmod 600 {file}"
+            "configuration",
+            f"everyone can write to {file}, and so redirect signed requests",
+            f"chmod 600 {file}",
         )
     elif found.st_uid not in (os.geteuid(), 0):
         yield warn("configuration", f"{file} belongs to user {found.st_uid}", f"chown {os.geteuid()} {file}")
@@ -111,34 +113,34 @@ def read_keys(
         scheme = key.secret.partition(":")[0]
         place = key.secret if scheme != "cmd" else "a program's output"
         if shape.oddity:
-            fix = "store the secret alone, as ASCII text, unless that is part of it"
+            fix = "store only the secret, as ASCII text, unless this is really part of it"
             yield warn(area, f"the secret from {place} {shape.oddity}", fix)
         else:
-            private = ", by you alone" if scheme == "file" else ""
+            private = ", only by you" if scheme == "file" else ""
             yield ok(area, f"the secret is readable from {place}{private}")
         for name in places:
             yield from said_of(name, _look_at_kind(area, config.served[name].venue, known[name][alias].key))
 
 
 def _look_at_kind(area: str, venue: Venue, key: SigningKey) -> Iterator[Finding]:
-    """Prove a private key by a signature, and yield what the venue's file says of keys of its kind."""
+    """Test a private key by a signature, and yield the venue file's advice on keys of its kind."""
     scheme, signer = key.sealer.scheme, key.sealer.signer
     if signer.verifies is not None:
         if signer.verifies(_PROOF, signer.sign(_PROOF)):
             name = f"{in_words(signer.kind)}, fingerprint {key.sealer.fingerprint()}"
             yield ok(area, f"it is {name}; its public key verifies a signature that it made")
         else:
-            fix = "copy the key again, or make another by `sealgate keys new --kind KIND`"
+            fix = "copy the key again, or make a new one with `sealgate keys new --kind KIND`"
             yield fail(area, "its public key refuses a signature that the private key made", fix)
     elif len(venue.schemes) > 1:
-        yield ok(area, "it is no private key, so it signs as an HMAC secret")
+        yield ok(area, "the secret is not a private key, so it is used for HMAC")
     if is_another_key(key.api_key, scheme, signer):
         fix = f"compare keys.{key.alias}.api_key and the secret with the exchange's list of keys"
         yield fail(area, "api_key is the public key of another private key", fix)
     if scheme.advice:
         yield found_wrong(area, scheme.advice, Level.WARN)
     if scheme.is_static:
-        yield ok(area, f"{venue.title} gets the secret itself with each request")
+        yield ok(area, f"{venue.title} receives the secret itself with each request")
 
 
 def read_passwords(
@@ -161,14 +163,14 @@ def read_passwords(
 
 
 def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -> Iterator[Finding]:
-    """Yield whether the bots' tokens can be read. `file` is the configuration's."""
+    """Yield whether the bots' tokens can be read. `file` is the configuration file."""
     if not config.bots:
         who = "every program on this machine" if config.listen.tcp else "every program of this user"
         token = _beside(file, "grid.token")
         make = f"(umask 077; sealgate token new > {shlex.quote(token)})"
-        fix = f"give each bot a token: run the first line, then {_ADD if file else _SET}"
+        fix = f"give each bot a token: run the first line below, then {_ADD if file else _SET}"
         lines = (make, *_to_paste(file, "bots.grid", "token", f"file:{token}"))
-        yield warn("bots", f"none configured: {who} may read and trade", fix, lines)
+        yield warn("bots", f"no bots are configured: {who} may read and trade", fix, lines)
         return
     try:
         read_roster(config, environ)
@@ -184,13 +186,13 @@ def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -
         given = read_secret(bot.token, environ, config.cmd_env)
         length = len(given)
         wipe(given)
-        if length < usual:  # it may be guessed
+        if length < usual:  # it can be guessed
             text = f"the token has {length} characters; a random one has {usual}"
-            yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")
+            yield warn(f"bots.{name}", text, "replace it with the output of `sealgate token new`")
 
 
 def look_at_policies(config: Config, exchanges: Iterable[ExchangeConfig]) -> Iterator[Finding]:
-    """Yield what each bot may order at the exchanges where it has a key, and which routes that closes."""
+    """Yield the policy of each bot at the exchanges where it has a key, and the routes that it closes."""
     for exchange in exchanges:
         for bot, policies in policies_at(config, exchange).items():
             may = frozenset(map(Permission, config.bots[bot].may))
@@ -199,7 +201,7 @@ def look_at_policies(config: Config, exchanges: Iterable[ExchangeConfig]) -> Ite
 
 
 def look_at_certificate(config: Config) -> Iterator[Finding]:
-    """Yield whether the bots' address can speak TLS, where it should."""
+    """Yield whether the bots' address can speak TLS, if configured."""
     if config.listen.tls_cert is None:
         return
     try:
@@ -214,7 +216,7 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
 
 
 def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:
-    """Yield whether each address can be had; a gateway that runs has them already."""
+    """Yield whether each address is free; a running gateway already uses them."""
     addresses = {"listen.tcp": config.listen.tcp, "admin.tcp": config.admin.tcp}
     addresses |= {own.setting: own.address for own in config.own_addresses}
     for setting, address in addresses.items():
@@ -226,7 +228,7 @@ def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running:
             )
     for own in config.own_addresses:
         if own.bot:
-            yield ok(own.setting, f"every program on this machine is {own.bot} there, without a token")
+            yield ok(own.setting, f"every program on this machine counts as {own.bot} there, without a token")
     if is_running:
         return
     try:
@@ -243,7 +245,7 @@ def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running:
 
 
 def _bindable(setting: str, address: Address) -> Finding:
-    """Bind and let go, without listening: no bot must find this here."""
+    """Bind and release without listening, so that no bot can connect."""
     if address.port == 0:
         return ok(setting, "a free port is chosen at each start")
     try:
@@ -258,7 +260,7 @@ def _bindable(setting: str, address: Address) -> Finding:
 
 
 def look_at_descriptors(config: Config) -> Iterator[Finding]:
-    """Yield whether the system grants as many open files as the bots may want."""
+    """Yield whether the system allows as many open files as the bots may need."""
     wanted = config.listen.max_connections
     upstreams = (ConnectionSlots(one.upstream.max_connections).all for one in config.served.values())
     limit, room = grantable(wanted, sum(upstreams))
@@ -266,13 +268,13 @@ def look_at_descriptors(config: Config) -> Iterator[Finding]:
 
 
 def _beside(file: Path | None, name: str) -> str:
-    """Return the path of a file beside the configuration's, relative if both are in the working directory."""
+    """Return the path of a file beside the configuration file, relative if in the working directory."""
     folder = Path.cwd() if file is None else file.absolute().parent
     return name if file is not None and folder == Path.cwd() else str(folder / name)
 
 
 def _to_paste(file: Path | None, table: str, name: str, value: str) -> tuple[str, ...]:
-    """Return the lines that make a setting: of the configuration file, or a variable if there is no file."""
+    """Return the lines that make a setting: in the configuration file, or as a variable without a file."""
     if file is None:
         return (f"{PREFIX}{table}__{name}".replace(".", "__").upper() + f"={value}",)
     return f"[{table}]", f"{name} = {toml_text(value)}"
@@ -281,10 +283,10 @@ def _to_paste(file: Path | None, table: str, name: str, value: str) -> tuple[str
 def look_at_journal(
     config: Config, environ: Mapping[str, str], learned: dict[str, Snapshot], configuration: Path | None
 ) -> Iterator[Finding]:
-    """Yield lines about the journal; put the limits that it remembers into `learned`, by place."""
+    """Yield lines on the journal; put its learned limits into `learned`, by place."""
     file = config.journal.file
     if file is None:
-        text = "none: after a crash, nothing shows which orders were in flight, and halts are forgotten"
+        text = "not set: after a crash, no record shows which orders were in flight, and halts are forgotten"
         lines = _to_paste(configuration, "journal", "file", _beside(configuration, "journal.db"))
         yield warn("journal", text, _ADD if configuration else _SET, lines)
         return
@@ -311,7 +313,7 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
     served = config.served.values()
     insight = look_into(file, {str(one.base_url) for one in served}, System().wall())
     if insight is None:
-        yield ok("journal", f"{file} is empty; the first start will make its tables")
+        yield ok("journal", f"{file} is empty; the first start will create its tables")
         return
     learned.update(insight.limits)
     user = "a gateway is using it" if insight.is_in_use else "no gateway is using it"
@@ -336,7 +338,7 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
 def remembered_limits(
     exchanges: Iterable[ExchangeConfig], learned: Mapping[str, Snapshot]
 ) -> Iterator[Finding]:
-    """Yield the limits that the journal remembers of each key's pools, in words."""
+    """Yield the journal's learned limits of each key's pools, in words."""
     for exchange in exchanges:
         for alias in exchange.keys:
             of_key = subjects(exchange, alias)
@@ -349,7 +351,7 @@ def remembered_limits(
 
 
 def look_at_reach(config: Config) -> Iterator[Finding]:
-    """Yield what an address for other machines lacks: encryption, and a name that they may use."""
+    """Yield what an address for other machines lacks: encryption, and an accepted host name."""
     listen = config.listen
     addresses = {"listen.tcp": listen.tcp}
     addresses |= {own.setting: own.address for own in config.own_addresses}
@@ -358,8 +360,12 @@ def look_at_reach(config: Config) -> Iterator[Finding]:
         yield warn(setting, OPEN_WIRE, OPEN_WIRE_FIX)
     if opened and all(is_loopback(host) for host in listen.hosts):
         text = f"{opened[0]} is open to other machines, but listen.hosts names only this one"
-        yield warn("listen.hosts", f"{text}: bots there get 421", "add the host name that those bots use")
+        yield warn(
+            "listen.hosts",
+            f"{text}: bots there get 421",
+            ("add the host name that those bots use to listen.hosts"),
+        )
     for own in config.own_addresses:
         if own.bot and own.address.host not in listen.hosts:
-            text = f"has no {own.address.host}: a bot that calls {own.address} by it gets 421"
+            text = f"lacks {own.address.host}: a bot that connects to {own.address} under this name gets 421"
             yield warn("listen.hosts", text, f'add "{own.address.host}" to it')

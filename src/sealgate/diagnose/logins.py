@@ -1,4 +1,4 @@
-"""What came of a login on a stream, as a line of a check."""
+"""The result of a login on a stream, as a line of a check."""
 
 import contextlib
 import json
@@ -22,22 +22,22 @@ _LONG = re.compile(r'[^\s"\[\],]{8,}')
 
 
 class Outcome(StrEnum):
-    """What came of a login."""
+    """The result of a login."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
     LIMITED = "limited"
-    UNSAID = "unsaid"  # the venue's file does not say what answers it
+    UNSAID = "unsaid"  # the venue's file does not describe the reply
     SILENT = "silent"
     UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login that was tried. `way` is "the login" or "the signed handshake", `address` is host and path.
+    """A login attempt. `way` is "the login" or "the signed handshake", `address` is host and path.
 
-    `text` are the words of the exchange, or why it cannot be reached. `reply` is what the venue's rules say
-    of a refusal, its `status` 0 where it came over the stream. `hidden` are texts that nobody is to read.
+    `text` is the exchange's text, or why it cannot be reached. `reply` is a refusal as judged by the venue's
+    rules; its `status` is 0 if it arrived over the stream. `hidden` are texts that must not be shown.
     """
 
     way: str
@@ -50,14 +50,14 @@ class Attempt:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the exchange refused it for its limit."""
+        """Whether the exchange refused it because of the rate limit."""
         return self.outcome is Outcome.LIMITED
 
 
 def outcome_of(rule: ReplyRule, sent: str, text: str) -> tuple[Outcome, int] | None:
-    """Return what a message of the exchange says of the login that was sent, and the status of a refusal.
+    """Return the result of the login according to a message of the exchange, and the status of a refusal.
 
-    None for a message about something else.
+    Return None for a message about something else.
     """
     try:
         document, own = json.loads(text), json.loads(sent)
@@ -72,30 +72,30 @@ def outcome_of(rule: ReplyRule, sent: str, text: str) -> tuple[Outcome, int] | N
 
 
 def reply_over_stream(judge: Judge, status: int, text: str) -> WholeReply:
-    """Return a refusal as the venue's rules for replies see it, with a status like that of a request."""
+    """Return a refusal as judged by the venue's rules for replies, with a status like that of a request."""
     body = text.encode("utf-8", "replace")
     return WholeReply(0, body, judge.judge(status, body))
 
 
 def secrets_in(sent: str, signing: MessageSigning) -> tuple[str, ...]:
-    """Return what of a message nobody is to read: key, passphrase, user, signature."""
+    """Return the parts of a message that must not be shown: key, passphrase, user, signature."""
     places = [place for place, put in signing.puts if names_in(put.text) & (_OWN | signing.late)]
     return _parts(text_at(sent, place) for place in places)
 
 
 def secrets_of(values: Collection[str]) -> tuple[str, ...]:
-    """Return the same of a handshake, whose headers and parameters have these values."""
+    """Return the same for a handshake with headers and parameters of these values."""
     return _parts(values)
 
 
 def _parts(values: Iterable[str]) -> tuple[str, ...]:
-    """Return texts and what is long in them, as they are and as JSON has them."""
+    """Return texts and their long parts, plain and as in JSON."""
     parts = {part for value in values for part in (value, *_LONG.findall(value))}
     return tuple(parts | {json.dumps(part, ensure_ascii=False)[1:-1] for part in parts})
 
 
 def judge_login(attempt: Attempt, facts: Facts) -> Finding:
-    """Return the line of a login with a key."""
+    """Return the line on a login with a key."""
     area, outcome = f"keys.{facts.alias}", attempt.outcome
     what = f"{attempt.way} on {attempt.address}"
     said = _said(attempt)
@@ -104,14 +104,14 @@ def judge_login(attempt: Attempt, facts: Facts) -> Finding:
     if outcome is Outcome.UNREACHABLE:
         return fail(area, f"{what} is not possible: {said}", _REACH)
     if attempt.is_limited:
-        text = f"{what} was refused for the limit, {said}, so nothing more was tried"
-        return warn(area, text, "wait a while, and run it again")
+        text = f"{what} was refused because of the rate limit, {said}; the check stopped here"
+        return warn(area, text, "wait a while, and run the check again")
     if outcome is Outcome.UNSAID:
-        came = f"what came is {said}" if said else "nothing came"
-        text = f"{what} was sent, and the venue's file does not say what answers it; {came}"
-        return warn(area, text, "compare it with the exchange's documents")
+        came = f"the reply is {said}" if said else "no reply arrived"
+        text = f"{what} was sent, but the venue's file does not describe the reply; {came}"
+        return warn(area, text, "compare the reply with the exchange's documents")
     if attempt.reply is None:
-        came = f"; what came is {said}" if said else ""
+        came = f"; the last message is {said}" if said else ""
         return fail(area, f"{what} was not answered{came}", RUN_AGAIN)
     causes = causes_of_login(attempt.reply, facts)
     lists = bool(attempt.reply.verdict.others)
@@ -119,11 +119,11 @@ def judge_login(attempt: Attempt, facts: Facts) -> Finding:
 
 
 def _said(attempt: Attempt) -> str:
-    """Return the words of the exchange, without what nobody is to read."""
+    """Return the exchange's text, without the hidden parts."""
     reply, text = attempt.reply, attempt.text
     with contextlib.suppress(
         ValueError, RecursionError
-    ):  # one spelling of each letter, to find what is hidden
+    ):  # normalize each letter, so that hidden parts are found
         text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
     if reply is None:
         return shown_words(text, attempt.hidden)

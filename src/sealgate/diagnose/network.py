@@ -1,4 +1,4 @@
-"""What can be asked besides the exchange: DNS, a proxy and TLS on the way to it, and Redis."""
+"""Check the network: DNS, a proxy and TLS to the exchange, and Redis."""
 
 import asyncio
 import socket
@@ -28,10 +28,10 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 async def look_at_way(
     config: ExchangeConfig, environ: Mapping[str, str], proxy_password: Secret = NO_SECRET
 ) -> AsyncIterator[Finding]:
-    """Yield lines on DNS, or on the proxy, which looks the name up; and on TLS if there is a way there."""
+    """Yield lines on DNS (or on the proxy, which looks names up), and on TLS if the exchange is reachable."""
     url, proxy, source = config.base_url, config.upstream.proxy, config.upstream.source
     variable = next((name for name in _PROXIES if environ.get(name)), None)
-    hint = f"; {variable} is set, but the gateway goes by upstream.proxy alone" if variable else ""
+    hint = f"; {variable} is set, but the gateway uses only upstream.proxy" if variable else ""
     way: dict[str, Any] = {"host": url.host, "port": url.port, "local_addr": (source, 0) if source else None}
     if proxy is not None:
         try:
@@ -54,7 +54,7 @@ async def look_at_way(
 
 
 async def _through_proxy(config: ExchangeConfig, proxy_password: Secret) -> socket.socket:
-    """Return a socket that leads to the exchange. Raises ConnectError."""
+    """Return a socket connected to the exchange. Raises ConnectError."""
     destination = destination_of(config, proxy_password=proxy_password)
     dialer = Dialer(URL(destination.base_url), None, destination.way)
     try:
@@ -81,7 +81,7 @@ async def _resolve(host: str, port: int, hint: str) -> Finding:
 
 
 async def _shake_hands(config: ExchangeConfig, hint: str, way: Mapping[str, Any]) -> Finding:
-    """Judge the certificate; `way` is where to connect, or a socket that leads there."""
+    """Judge the certificate; `way` is the address to connect to, or a connected socket."""
     url, wall, timeout_s = config.base_url, System().wall(), config.upstream.connect_timeout
     context = client_context(config.upstream.ca_file)
     try:
@@ -90,22 +90,22 @@ async def _shake_hands(config: ExchangeConfig, hint: str, way: Mapping[str, Any]
     except ssl.SSLCertVerificationError as error:
         return refused_certificate(error.verify_code, url.host, error.verify_message, wall)
     except ssl.SSLError as error:
-        fix = "compare scheme and port of base_url with the exchange's"
+        fix = "compare scheme and port of base_url with the exchange's documents"
         return fail("TLS", f"{url.authority} does not speak TLS as expected ({error.reason})", fix)
-    except OSError as error:  # a time-out is one, too
+    except OSError as error:  # includes time-outs
         cause = f"no answer within {timeout_s:g} s" if isinstance(error, TimeoutError) else plain_cause(error)
         source = config.upstream.source
         start = f" from {source}" if source else ""
         return fail("TLS", f"the exchange cannot be reached{start}: {cause}", f"{REACH}{hint}")
     certificate = writer.get_extra_info("peercert")
-    writer.transport.abort()  # nothing was asked, so there is nothing to end in order
+    writer.transport.abort()  # no request was sent, so no orderly close is needed
     return vet_certificate(ssl.cert_time_to_seconds(certificate["notAfter"]), wall)
 
 
 async def look_at_redis(
     setting: str, environ: Mapping[str, str], cmd_env: Sequence[str]
 ) -> AsyncIterator[Finding]:
-    """Yield whether Redis answers, if limits are shared. Nothing is written there."""
+    """Yield whether Redis answers, if limits are shared. Nothing is written to it."""
     try:
         url = read_redis(setting, environ, cmd_env)
     except SecretError as error:

@@ -1,4 +1,4 @@
-"""Reads that commands send, past the line of the gateway."""
+"""Send the reads of commands, without the gateway's queue."""
 
 import contextlib
 import itertools
@@ -36,11 +36,11 @@ from sealgate.venues.replies import Verdict
 from sealgate.venues.routes import Lane
 from sealgate.venues.server_time import UnreadableTimeError, stated_time
 
-_FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
+_FALSE_BODY = b"x"  # signed but not sent, to make a false signature
 
 
 class CommandClock:
-    """What a command knows of the time. `field` is where a reply of `/time` has it, as in `TimeSource`."""
+    """A command's knowledge of the exchange's time. `field` locates it in a reply, as in `TimeSource`."""
 
     def __init__(self, field: str, system: System) -> None:
         self._field = field
@@ -48,7 +48,7 @@ class CommandClock:
         self._clock = ServerClock()
 
     def take(self, answer: Answer, sent: float) -> str:
-        """Take in a reply of `/time` that just came; return why no time is in it, "" if there is one."""
+        """Take the time from a reply of `/time` received now; return why that failed, or ""."""
         received = self._system.now()
         try:
             found = time_in(answer, self._field)
@@ -58,14 +58,14 @@ class CommandClock:
         return ""
 
     def take_date(self, answer: Answer, sent: float) -> bool:
-        """Take in the `Date` of a reply that just came, true to half a second; return whether it has one."""
+        """Take the `Date` of a reply received now, accurate to half a second; return whether it has one."""
         seconds = date_in(answer)
         if seconds is not None:
             self._clock = self._clock.observe(Sample(sent, self._system.now(), seconds, 1.0))
         return seconds is not None
 
     def refused(self, verdict: Verdict, sent: float) -> None:
-        """Take in what a refusal for the timestamp that just came states, if it does."""
+        """Take the time stated in a refusal of the timestamp received now, if it states one."""
         stated = stated_time(verdict.found.get("server_time", ""))
         if stated is not None:
             self._clock = self._clock.observe(Sample(sent, self._system.now(), stated))
@@ -76,15 +76,15 @@ class CommandClock:
         return self._clock.is_synced
 
     def error_s(self) -> float:
-        """Return how far off it can be, infinite where it is not known."""
+        """Return the clock error, infinite while the exchange's time is unknown."""
         return self._clock.error(self._system.now())
 
     def offset_s(self) -> float:
-        """Return the exchange's time minus this host's."""
+        """Return the exchange's time minus this machine's."""
         return self.server_now() - self._system.wall()
 
     def timestamp_ms(self, now: float) -> int:
-        """Return the timestamp to sign with at `now`, a reading of the host's clock."""
+        """Return the timestamp to sign with at `now`, a reading of this machine's clock."""
         return self._clock.timestamp_ms(now) if self.is_synced else int(self._system.wall() * 1000)
 
     def server_now(self) -> float:
@@ -97,7 +97,7 @@ class CommandClock:
 async def direct_upstream(
     config: ExchangeConfig, proxy_password: Secret = NO_SECRET
 ) -> AsyncIterator[Upstream]:
-    """Hold a connection to the exchange as long as the block lasts."""
+    """Keep a connection to the exchange for the duration of the block."""
     upstream = Upstream(destination_of(config, proxy_password=proxy_password))
     try:
         yield upstream
@@ -108,9 +108,9 @@ async def direct_upstream(
 async def read(
     upstream: Upstream, target: str, fields: bytes = b"", body: bytes = b"", method: str = "GET"
 ) -> Answer | Failure:
-    """Send one read, once, and return its reply. `target` has the prefix, `fields` are whole header lines.
+    """Send one read once, and return its reply. `target` has the prefix, `fields` are complete header lines.
 
-    Of a reply too large to be held the first part is returned.
+    If the reply is too large, only its first part is returned.
     """
     timeout_s = upstream.destination.total_timeout_s
     connection = await upstream.connect(Lane.READ, timeout_s)
@@ -126,7 +126,7 @@ async def read(
 
 @dataclass(frozen=True, slots=True)
 class ProbeSpec:
-    """What is read, and how fast. `path` has the prefix and no query; `spacing_s` is between two requests."""
+    """The read to send, and the pace. `path` has the prefix and no query; `spacing_s` separates requests."""
 
     alias: str
     path: str
@@ -140,10 +140,10 @@ class ProbeSpec:
 
 
 class Discovery:
-    """One search at one exchange. Raises SecretError.
+    """One search for the scheme at one exchange. Raises SecretError.
 
-    It sends only reads: one for the exchange's time, then signed ones, with a pause before each. `heard` is
-    what came of these. `clock_trouble` says why the exchange's time is not known, "" if it is.
+    It sends only reads: one for the exchange's time, then signed ones, with a pause before each. `heard` has
+    their results. `clock_trouble` says why the exchange's time is unknown, "" if it is known.
     """
 
     def __init__(
@@ -169,8 +169,8 @@ class Discovery:
         self.clock_trouble = ""
 
     async def run(self, upstream: Upstream, tell: Callable[[ProbeResult], None]) -> SearchEnd:
-        """Send one read after the other, and return how the search ended."""
-        # 1. The exchange's time; without one, this host's has to do.
+        """Send one read after the other, and return the end of the search."""
+        # 1. The exchange's time; without it, this machine's is used.
         sent = self._system.now()
         answer = await read(upstream, self._exchange.clock.path)
         if isinstance(answer, Failure):
@@ -179,7 +179,7 @@ class Discovery:
             return SearchEnd(End.LIMITED, self._words(answer))
         if trouble := self._clock.take(answer, sent):
             self.clock_trouble = f"{self._exchange.clock.path}: {trouble}"
-        # 2. Signed reads, until it is clear what they teach.
+        # 2. Signed reads, until the search ends.
         while not isinstance(step := next_step(self.plan, self.heard), SearchEnd):
             await self._system.sleep(pause_s(self.heard, self._spec.spacing_s))
             self.heard.append(await self._ask(upstream, step))
@@ -187,7 +187,7 @@ class Discovery:
         return step
 
     def offset_s(self) -> float | None:
-        """Return how far the exchange's clock is ahead of this host's, None if its time is not known."""
+        """Return how far the exchange's clock is ahead of this machine's, None if its time is unknown."""
         return self._clock.offset_s() if self._clock.is_synced else None
 
     async def _ask(self, upstream: Upstream, probe: Probe) -> ProbeResult:
@@ -195,7 +195,7 @@ class Discovery:
         body = _FALSE_BODY if probe.is_false else b""
         sealer = self._keys[probe.way, probe.target].sealer
         sent = self._system.now()
-        # Some milliseconds back if the signature of now, the last header, could be read in another encoding.
+        # Go back some milliseconds if the present signature (the last header) is valid in several encodings.
         stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
         tries = (sealer.sign(stamp, b"", self._spec.method, target, body) for stamp in stamps)
         signed = next(

@@ -1,4 +1,4 @@
-"""What a gateway that runs already says of itself (`/status.json`), as lines of a check."""
+"""Lines of a check on a running gateway, from its `/status.json`."""
 
 from collections.abc import Container, Iterator, Mapping
 from datetime import UTC, datetime
@@ -13,17 +13,17 @@ Status = Mapping[str, Any]
 
 
 def _is_about(entry: Status, exchange: str) -> bool:
-    """Whether an entry of the status is about an exchange. That of a gateway with one does not say."""
+    """Whether an entry of the status concerns an exchange. With a single exchange, entries do not name it."""
     return bool(entry.get("exchange", exchange) == exchange)
 
 
 def pause_s(status: Status, exchange: str) -> float:
-    """Return for how many seconds the running gateway still pauses at an exchange, 0 if it does not."""
+    """Return the seconds left of the running gateway's pause at an exchange, 0 if there is none."""
     return max((float(key["pause_s"]) for key in status["keys"] if _is_about(key, exchange)), default=0.0)
 
 
 def judge_pause(status: Status, exchange: str, left_s: float) -> Finding:
-    """Say why the running gateway pauses; a ban is a failure, with the exchange's words if there are any."""
+    """Return why the running gateway pauses; a ban is a failure, with the exchange's text if there is one."""
     again = f"run this again in {left_s:.0f} s"
     bans = [
         error
@@ -37,15 +37,16 @@ def judge_pause(status: Status, exchange: str, left_s: float) -> Finding:
     since = datetime.fromtimestamp(bans[0]["last_ms"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     words = f", {bans[0]['evidence']}" if bans[0].get("evidence") else ""
     text = (
-        f"not contacted: the exchange has shut out the running gateway's address or key since {since}{words}"
+        "not contacted: the exchange has blocked the running gateway's IP address or API key since "
+        f"{since}{words}"
     )
-    return fail("exchange", text, f"stop what else uses them, and {again}")
+    return fail("exchange", text, f"stop other programs that use them, and {again}")
 
 
 def judge_running(status: Status, exchanges: Container[str]) -> Iterator[Finding]:
-    """Yield the notices that its live page shows, whether it is ready, and the limits that it has learned.
+    """Yield the notices of its live page, whether it is ready, and its learned limits.
 
-    The limits are those of these exchanges.
+    The limits are those of `exchanges`.
     """
     if "words" not in status:
         yield warn(
@@ -63,22 +64,22 @@ def judge_running(status: Status, exchanges: Container[str]) -> Iterator[Finding
         if exchange and exchange not in exchanges:
             continue
         for limit in key["limits"]:
-            foreign = "; something else seems to use this limit too" if limit["is_foreign_use"] else ""
+            foreign = "; another program seems to use this limit as well" if limit["is_foreign_use"] else ""
             next_step = f"; {step}" if (step := limit["next_step"]) else ""
             pool = f", {label_of(limit)}" if key.get("has_pools") else ""
             text = f"{area}{pool}: {limit['words']}{foreign}{next_step}"
             yield Finding("limits", Level.OK, text, exchange=exchange)
         if not key["limits"]:
-            yield Finding("limits", Level.OK, f"{area}: no limit known yet", exchange=exchange)
+            yield Finding("limits", Level.OK, f"{area}: no rate limit known yet", exchange=exchange)
 
 
 def judge_stale(status: Status, exchange: str, accepted: Container[str]) -> Iterator[Finding]:
-    """Yield the keys that the running gateway has with an older secret, or older settings, at an exchange.
+    """Yield the keys that the running gateway uses with an older secret or older settings at an exchange.
 
-    Its own requests fail, but the key is among `accepted`: a signed read with what is stored now succeeded.
+    Its own requests fail, but the key is among `accepted`: a signed read with the stored secret succeeded.
     """
     for key in status["keys"]:
         if key["trouble"] and key["alias"] in accepted and _is_about(key, exchange):
             text = f"the running gateway's requests fail: {key['trouble']}"
-            fix = "the key that is stored now is accepted: load it with `sealgate reload`"
+            fix = "the key as stored now is accepted: load it with `sealgate reload`"
             yield warn(f"keys.{key['alias']}", text, fix)

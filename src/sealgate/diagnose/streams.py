@@ -1,6 +1,6 @@
-"""Logs in on a stream with a key: connects, sends the login, waits for the reply, and takes its leave.
+"""Log in on a stream with a key: connect, send the login, wait for the reply, and close.
 
-Nothing else is sent. The message is made of the venue's file alone.
+Nothing else is sent. The message is made only from the venue's file.
 """
 
 import asyncio
@@ -51,13 +51,13 @@ from sealgate.venues.unsignable import UnsignableError
 _REPLY_S: Final = 10.0  # for the reply to a login
 _CLOSING_S: Final = 2.0  # for the exchange's close
 _MOST_BYTES: Final = 1024 * 1024  # of a message
-_MOST_TEXT: Final = 64 * 1024  # of one that was compressed
+_MOST_TEXT: Final = 64 * 1024  # of a message after decompression
 _UNAUTHORIZED: Final = int(HTTPStatus.UNAUTHORIZED)
-_IN_ORDER: Final = frozenset({1000, 1001, 1005})  # codes of a close that says nothing
+_IN_ORDER: Final = frozenset({1000, 1001, 1005})  # close codes without information
 
 
 class _ClosedError(Exception):
-    """The exchange has closed the stream; the text says how."""
+    """The exchange has closed the stream; `str()` says how."""
 
 
 class _Talk:
@@ -66,7 +66,7 @@ class _Talk:
     def __init__(self, connection: UpstreamConnection) -> None:
         self._connection = connection
         self._frames = BotFrames(_MOST_BYTES, is_exchange=True)
-        self._came: asyncio.Queue[BotMessage | None] = asyncio.Queue()  # None: nothing more comes
+        self._came: asyncio.Queue[BotMessage | None] = asyncio.Queue()  # None: the stream has ended
         connection.take_over(self._receive, lambda: self._came.put_nowait(None))
 
     def _receive(self, data: bytes) -> None:
@@ -88,11 +88,11 @@ class _Talk:
         self._write(frame(TEXT, text.encode("utf-8"), is_masked=True))
 
     async def next_text(self) -> str:
-        """Wait for a message, and return its text; some exchanges compress theirs. Raises _ClosedError."""
+        """Wait for a message, and return its text, decompressed if necessary. Raises _ClosedError."""
         while True:
             message = await self._came.get()
             if message is None:
-                raise _ClosedError("it closed the connection without a word")
+                raise _ClosedError("it closed the connection without a reason")
             if message.opcode is CLOSE:
                 raise _ClosedError(_close_words(message))
             data = message.data if message.opcode is TEXT else unpacked(message.data, b"gzip", _MOST_TEXT)
@@ -101,7 +101,7 @@ class _Talk:
                     return data.decode("utf-8")
 
     async def close(self) -> str:
-        """Close the stream in order; return how the exchange had closed it by itself, "" if it had not."""
+        """Close the stream; return how the exchange had closed it before, "" if it had not."""
         self._write(close_frame(1000, "", is_masked=True))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSING_S):
@@ -118,7 +118,7 @@ def _close_words(message: BotMessage) -> str:
 
 
 class StreamLogins:
-    """Logs in at one exchange. Make it inside a running loop."""
+    """Logs in at one exchange. Create it inside a running loop."""
 
     def __init__(self, config: ExchangeConfig, destination: Destination, system: System) -> None:
         instead = config.upstream.streams
@@ -140,7 +140,7 @@ Came = tuple[Outcome, str, WholeReply | None]
 
 
 class _Trial:
-    """One login. `hidden` is what of it nobody is to read."""
+    """One login. `hidden` are its parts that must not be shown."""
 
     def __init__(
         self, host: StreamHost, login: LoginPlan, key: SigningKey, moment: Moment, unique: str
@@ -155,7 +155,7 @@ class _Trial:
 
     async def run(self, destination: Destination) -> Came:
         """Connect, log in and close. Raises UnsignableError."""
-        # 1. The handshake, signed where the venue's file says so.
+        # 1. The handshake, signed if the venue's file says so.
         upgrade = self._upgrade()
         connection = await self._host.open()
         if isinstance(connection, Failure):
@@ -171,8 +171,8 @@ class _Trial:
                 return outcome, "", WholeReply(answer.status, answer.body, answer.verdict)
             fault = accept_fault(answer.head.passed, key_of(self._unique), [])
             if fault or not connection.has_switched:
-                return Outcome.UNREACHABLE, fault or "its 101 is not to a WebSocket", None
-            # 2. The login, and what answers it.
+                return Outcome.UNREACHABLE, fault or "its reply 101 does not switch to WebSocket", None
+            # 2. The login, and the reply to it.
             talk = _Talk(connection)
             outcome, text, status = await self._log_in(talk)
             # 3. The close.
@@ -186,7 +186,7 @@ class _Trial:
             connection.close()
 
     def _upgrade(self) -> bytes:
-        """Return the upgrade as it is sent."""
+        """Return the bytes of the upgrade request."""
         signing, signed = self._login.stream.handshake, SignedHandshake({}, {}, "")
         if signing is not None:
             signed = self._sealer.handshake(signing, self._moment)
@@ -202,7 +202,7 @@ class _Trial:
         return head.encode("utf-8") + offer_lines(key_of(self._unique), []) + b"\r\n"
 
     async def _log_in(self, talk: _Talk) -> tuple[Outcome, str, int]:
-        """Send the login, if it is a message, and wait for what answers it; the last is its status."""
+        """Send the login, if it is a message, and wait for the reply; return outcome, text and status."""
         rule, last = self._login.rule, ""
         if rule is None or rule.signing is None:
             return Outcome.ACCEPTED, "", 0
@@ -229,21 +229,21 @@ class _Trial:
             return Outcome.REFUSED, str(error), _UNAUTHORIZED
 
     def _signed(self, rule: MessageRule) -> str:
-        """Return the login as it is sent."""
+        """Return the text of the signed login."""
         sent = self._sealer.sign(first_message(rule, self._unique), rule.signing, rule.drops, self._moment)
         if rule.signing is not None:
             self.hidden.update(secrets_in(sent, rule.signing))
         return sent
 
     def _challenge_message(self) -> str:
-        """Return the message that asks for a challenge, with the key in it where the venue's file says so."""
+        """Return the message that requests a challenge, with the API key if the venue's file says so."""
         stream = self._login.stream
         text = "" if stream.challenge is None else stream.challenge.message
         rule, _ = stream.find(stream.clear(text), self._key.sealer.signer.kind)
         return text if rule is None else self._sealer.sign(text, rule.signing, rule.drops, self._moment)
 
     def _challenge_in(self, text: str) -> str:
-        """Return the challenge in a message of the exchange, "" without one."""
+        """Return the challenge in a message of the exchange, "" if there is none."""
         challenge = self._login.stream.challenge
         with contextlib.suppress(ValueError, RecursionError):
             document = json.loads(text)

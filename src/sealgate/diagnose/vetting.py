@@ -1,4 +1,4 @@
-"""What is good enough: the bounds by which a check calls a clock, a certificate, a disk fine or not.
+"""The bounds by which a check judges clocks, certificates, disks and open files.
 
 Times are epoch seconds, sizes bytes.
 """
@@ -10,23 +10,23 @@ from sealgate.keys.key_audit import OwnKey, audit
 from sealgate.keys.key_records import DAY_S, ListedKey
 from sealgate.machine.findings import Finding, Level, clause, fail, ok, warn
 
-_CERTIFICATE_WARN_S = 14 * DAY_S  # those of today live for 90 days and less, and are renewed before a third
-_HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
+_CERTIFICATE_WARN_S = 14 * DAY_S  # usual lifetimes are 90 days or less, renewed before the last third
+_HOST_OFF_S = 1.0  # harmless to signing, but the log and certificate checks use this clock
 _LEAST_DISK = 16 * 1024**2
-_KEEPS_FROM_WORKING = {  # kinds of `keys audit`, and how bad they are now
+_KEEPS_FROM_WORKING = {  # kinds of `keys audit` -> their level in a check
     "expired": Level.FAIL,
     "revoked": Level.FAIL,
     "expires_soon": Level.WARN,
     "too_narrow": Level.WARN,
 }
-_BY_CLOCK = "this machine's clock says {today}: set it if that is wrong, else wait"
+_BY_CLOCK = "this machine's clock shows {today}: set it if that is wrong, otherwise wait"
 _AUTHORITY = (
     "the certificate of {host} is signed by an unknown authority",
-    "name its authority in upstream.ca_file if you know it, else do not trust this network",
+    "if you know this authority, name it in upstream.ca_file; otherwise do not trust this network",
 )
 _OTHER_NAME = (
     "the certificate is not for {host}",
-    "correct the host in base_url: never send a key there as it is",
+    "correct the host in base_url; never send a key to this address",
 )
 # OpenSSL's X509_V_ERR_…, x509_vfy.h -> cause and fix
 _REFUSED_CERTIFICATES = {
@@ -39,30 +39,30 @@ _REFUSED_CERTIFICATES = {
 
 
 def vet_clock(offset_s: float, error_s: float, recv_window_ms: int) -> Finding:
-    """Judge the clock as `/time` shows it: `offset_s` is upstream minus this host, true to `error_s`."""
+    """Judge the clock: `offset_s` is the exchange's time minus this machine's, accurate to `error_s`."""
     bound_ms = max(1, math.ceil(error_s * 1000))
-    text = f"the exchange's time is known to ±{bound_ms} ms"
+    text = f"the exchange's time is accurate to ±{bound_ms} ms"
     if error_s * 2000 > recv_window_ms:
-        fix = "use a machine with a faster connection to the exchange, or a larger recv_window_ms"
+        fix = "use a machine with a faster connection to the exchange, or raise recv_window_ms"
         return fail("clock", f"{text}, not precise enough for a recv_window of {recv_window_ms} ms", fix)
     if abs(offset_s) > _HOST_OFF_S + error_s:
         side = "behind" if offset_s > 0 else "ahead"
         off = f"this machine's clock is {abs(offset_s):.1f} s {side}, which the gateway corrects"
-        return warn("clock", f"{text}; {off}", "set this machine's clock (NTP): the log's times go by it")
+        return warn("clock", f"{text}; {off}", "set this machine's clock (NTP): the log uses it")
     return ok("clock", f"{text}; this machine's clock is off by {round(offset_s * 1000):+d} ms")
 
 
 def vet_keep_alive(announced_s: float | None, keep_alive_s: float) -> Finding | None:
-    """Judge how long idle connections are kept by what the exchange announces; None if that is in order."""
+    """Judge upstream.keep_alive by the exchange's announced time-out; None if it is fine."""
     if announced_s is None or announced_s > keep_alive_s:
         return None
-    text = f"the exchange closes idle connections after {announced_s:g} s, this is {keep_alive_s:g} s"
-    fix = "lower this; until then the gateway goes by what the exchange says"
+    text = f"the exchange closes idle connections after {announced_s:g} s, but this is {keep_alive_s:g} s"
+    fix = f"set it below {announced_s:g}; until then the gateway uses the exchange's value"
     return warn("upstream.keep_alive", text, fix)
 
 
 def vet_certificate(not_after: float, now: float) -> Finding:
-    """Judge the exchange's certificate, which was accepted, by its end."""
+    """Judge the exchange's certificate, which was accepted, by its expiry."""
     left_s = not_after - now
     text = f"the certificate is valid until {day(not_after)}"
     if left_s < _CERTIFICATE_WARN_S:
@@ -72,8 +72,8 @@ def vet_certificate(not_after: float, now: float) -> Finding:
 
 
 def vet_own_certificate(starts: float, ends: float, now: float) -> Finding:
-    """Judge the certificate that bots see: one that is renewed each day may end soon, others should not."""
-    area, fix = "listen.tls_cert", "renew it; a running gateway loads the new files by itself"
+    """Judge the certificate for bots, relative to its lifetime: a daily one may expire soon."""
+    area, fix = "listen.tls_cert", "renew it; a running gateway loads the new files automatically"
     if now < starts:
         return fail(
             area, f"the certificate is valid only from {day(starts)} on", _BY_CLOCK.format(today=day(now))
@@ -86,16 +86,16 @@ def vet_own_certificate(starts: float, ends: float, now: float) -> Finding:
 
 
 def refused_certificate(code: int, host: str, message: str, now: float) -> Finding:
-    """Say why a certificate was refused: `code` and `message` are OpenSSL's."""
+    """Return why a certificate was refused; `code` and `message` are OpenSSL's."""
     other = "the certificate of {host} is refused ({message})", "see upstream.ca_file"
     cause, fix = _REFUSED_CERTIFICATES.get(code, other)
     return fail("TLS", cause.format(host=host, message=message), fix.format(today=day(now)))
 
 
 def vet_listed(area: str, key: ListedKey, may: frozenset[str], server_now: float) -> Finding:
-    """Judge a key by its record in the exchange's own list; `may` is what bots may do with it.
+    """Judge a key by its record in the exchange's list; `may` is what bots may do with it.
 
-    What is wrong is what `keys audit` finds, as far as it keeps bots from reading or trading.
+    It reports those findings of `keys audit` that keep bots from reading or trading.
     """
     for found in audit([key], [OwnKey("", key.api_key, may)], server_now):
         if found.kind in _KEEPS_FROM_WORKING:
@@ -118,7 +118,7 @@ def vet_disk(folder: str, free: int, wanted: int) -> Finding | None:
 
 
 def vet_descriptors(limit: int, room: int, wanted: int) -> Finding:
-    """Judge the open files that the system grants: `room` bots of `wanted` can be connected."""
+    """Judge the system's limit of open files: `room` of `wanted` bots can connect."""
     if room < wanted:
         fix = "raise it (ulimit -n, LimitNOFILE=), or lower listen.max_connections"
         return warn("open files", f"the limit is {limit}: {room} bots can connect, not {wanted}", fix)

@@ -124,7 +124,7 @@ def _ask_for_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
         context.load_verify_locations(client_ca)
     except OSError:  # ssl.SSLError is one
         raise StartError(
-            f"listen.client_ca {client_ca}: holds no certificate; name a PEM file of CA certificates"
+            f"listen.client_ca {client_ca}: contains no certificate; name a PEM file of CA certificates"
         ) from None
 
 
