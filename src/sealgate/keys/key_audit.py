@@ -118,7 +118,7 @@ CHECKS: dict[str, Check] = {
         "Take the permission away in the app, or let a bot trade (bots.*.may)."),
     "too_narrow": Check(
         lambda c: cannot_trade(c.key.permissions, c.bots_may) and not c.is_over, _never,
-        lambda _: "may not trade, though bots here may: their orders are refused",
+        lambda _: "has no trade permission, but bots.*.may allows trading: the exchange will refuse orders",
         "Give it the permission in the app, or take `trade` away here (bots.*.may)."),
     "never_used": Check(
         lambda c: c.key.last_used_at is None and c.days_old > _NEW_DAYS and not c.is_over, _never,
