@@ -58,7 +58,7 @@ def test_the_first_reply_is_given_again() -> None:
 def test_one_under_way_is_not_sent_twice() -> None:
     replays = IdempotencyKeys(AMPLE)
     replays.begin(K, CONTENT, 0.0)
-    told = "The first request with this Idempotency-Key is still under way."
+    told = "The first request with this Idempotency-Key is still in progress."
     assert replays.begin(K, CONTENT, 1.0) == Declined("in_flight", told, UNKNOWN, 0)
     replays.signed(K, FENCE_MS)
     assert replays.begin(K, CONTENT, 1.0) == Declined("in_flight", told, UNKNOWN, FENCE_MS)
@@ -173,7 +173,7 @@ def test_nothing_new_where_all_are_under_way() -> None:
     replays = IdempotencyKeys(ReplayBounds(2, 1000, 60.0))
     for number in (1, 2):
         replays.begin(name(number), CONTENT, 0.0)
-    told = "2 requests with an Idempotency-Key are under way, which is the maximum."
+    told = "2 requests with an Idempotency-Key are in progress, which is the maximum."
     assert replays.begin(name(3), CONTENT, 0.0) == Declined("queue_full", told, NOT_SENT, 0)
     replays.finish(name(1), Ending(NOT_SENT), 0.0)
     assert replays.begin(name(3), CONTENT, 0.0) == Fresh()

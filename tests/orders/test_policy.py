@@ -322,7 +322,7 @@ def admitted(guard: Guard, body: bytes, route: Route = ROUTE) -> Passed:
             Policy(max_size=D(1)),
             b"{}",
             OTHER,
-            "policy.route: the venue's file does not say how orders to /v1/trade/order are read.",
+            "policy.route: the venue's file does not describe orders to /v1/trade/order.",
         ),
         (Policy(reduce_only=True), b"{}", ROUTE, "policy.reduce_only: the venue's file does not say"),
     ],
@@ -339,7 +339,7 @@ def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, 
 
 def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:
     guard = PolicyMemory().guard("grid", (Policy(max_size=D(1), observe=True),), "x", "x https")
-    told = "Not refused, as policy.observe is set: policy.max_size: the size is above 1."
+    told = "Not refused, because policy.observe is set: policy.max_size: the size is above 1."
     assert admitted(guard, b'{"q": 2}') == Passed(None, told)
     assert admitted(guard, b'{"q": 1}') == Passed(Used(1))
     (status,) = policy_status("spot", {"grid": guard})
@@ -397,7 +397,7 @@ def test_one_of_two_policies_may_only_observe(*, is_first: bool) -> None:
     guard = guard_of(*((observing, enforcing) if is_first else (enforcing, observing)))
     assert outcome_of(guard, 6) == "policy.max_size: the size is above 5."
     assert outcome_of(guard, 2) == (
-        "Not refused, as policies.spot.observe is set: policies.spot.max_size: the size is above 1."
+        "Not refused, because policies.spot.observe is set: policies.spot.max_size: the size is above 1."
     )
     assert outcome_of(guard, 1) == "passed"
     assert outcome_of(guard, 1).startswith("policy.max_orders_per_day: 2 of 2 orders")
@@ -406,8 +406,8 @@ def test_one_of_two_policies_may_only_observe(*, is_first: bool) -> None:
 def test_two_policies_that_observe_refuse_nothing_and_the_first_to_object_is_told() -> None:
     first, second = (Policy(max_size=D(most), observe=True, name=f"p{most}") for most in (2, 1))
     guard = guard_of(first, second)
-    assert outcome_of(guard, 3).startswith("Not refused, as p2.observe is set: p2.max_size")
-    assert outcome_of(guard, 2).startswith("Not refused, as p1.observe is set: p1.max_size")
+    assert outcome_of(guard, 3).startswith("Not refused, because p2.observe is set: p2.max_size")
+    assert outcome_of(guard, 2).startswith("Not refused, because p1.observe is set: p1.max_size")
     assert admitted(guard, b'{"q": 3}').used is None
     assert admitted(guard, b'{"q": 1}').used == Used(1)
 

@@ -230,7 +230,8 @@ async def test_a_policy_that_observes_counts_and_refuses_nothing(upstream: Upstr
         first = await station.outcomes.until(1)
         assert (first.reason, first.conclusion) == (None, "done")
         assert first.detail == (
-            "Not refused, as policy.observe is set: policy.symbols: the order's symbol is not on this list."
+            "Not refused, because policy.observe is set: "
+            "policy.symbols: the order's symbol is not on this list."
         )
 
 

@@ -179,7 +179,7 @@ async def test_a_policy_of_one_exchange_holds_there_in_addition() -> None:
         outcome = await two.outcomes.until(6)
         assert (outcome.exchange, outcome.reason) == ("perp", None)
         assert (outcome.detail or "").startswith(
-            "Not refused, as policies.perp.observe is set: policies.perp.max_size"
+            "Not refused, because policies.perp.observe is set: policies.perp.max_size"
         )
 
 

@@ -1,16 +1,16 @@
 """Orders: never twice, never beyond the policy, never forgotten.
 
 Pure:
-resends      may it be sent again? the one table
-outcome      what became of a request: the record that all readers get
-idempotency  what was answered to an `Idempotency-Key`
-doubts       orders that were sent and whose end is unknown
-halts        which orders are stopped, until a person resumes them
-policy       what the orders of a bot may be
-prices       the last prices of an exchange, for policies
-price_reads  which prices the gateway reads itself for policies
-validity     X-Gateway-Valid-Ms, which an order's timestamp enforces
+resends      the one table that decides whether a request is resent
+outcome      the outcome of a request: the record for all readers
+idempotency  the replies to each `Idempotency-Key`
+doubts       orders that were sent and whose result is unknown
+halts        orders that are halted until a person lifts the halt
+policy       the rules for a bot's orders
+prices       an exchange's last prices, for policies
+price_reads  the prices that the gateway reads itself for policies
+validity     X-Gateway-Valid-Ms, enforced through an order's timestamp
 
 Shell:
-journal  what must outlive the process, in one SQLite file
+journal  the records that survive the process, in one SQLite file
 """

@@ -1,7 +1,7 @@
-"""Orders in doubt: they were sent, and what became of them is not known.
+"""Orders in doubt: sent, but without a known result.
 
-An order in doubt may have been executed, or may be so until its fence has passed. Only looking it up at the
-exchange ends the doubt; nothing here does so by itself.
+An order in doubt may have been executed, or may still be until its fence has passed. Only a look-up at the
+exchange ends the doubt; nothing here ends it automatically.
 """
 
 import json
@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 OVER_STREAM = "WS"  # the method of an order over a stream
 _LONGEST = 64  # characters of a term that is shown
-# What exchanges call them, the first that an order has counts.
+# The names that exchanges use; the first one found in an order counts.
 _NAMES = {
     "symbol": (
         *("symbol", "instId", "instrument_name", "instrument_id", "product_id", "currency_pair"),
@@ -29,9 +29,9 @@ _NAMES = {
 
 
 class Terms(NamedTuple):
-    """What an order is about, each as it was written; None where it does not say.
+    """The terms of an order, each as written; None if the order does not state it.
 
-    `client_id` is the bot's own name for it that the exchange knows, too.
+    `client_id` is the bot's own name for the order, which the exchange knows as well.
     """
 
     symbol: str | None = None
@@ -44,8 +44,8 @@ class Terms(NamedTuple):
 def read_terms(body: bytes | None, target: str = "") -> Terms:
     """Read the terms of one order from its body, JSON or a form, else from the target's query.
 
-    Numbers keep every digit that was sent. Several orders at once have no terms in common. What names no
-    symbol may have the order inside, as messages of streams do.
+    Numbers keep every digit that was sent. A batch of orders has no common terms. An object without a symbol
+    may contain the order, as messages of streams do.
     """
     order: dict[str, object] = _fields(body) if body else dict(parse_qsl(target.partition("?")[2]))
     order = next((one for one in _inside(order) if any(map(one.get, _NAMES["symbol"]))), order)
@@ -62,7 +62,7 @@ def _fields(body: bytes) -> dict[str, object]:
 
 
 def _objects(value: object) -> Iterator[dict[str, object]]:
-    """Yield an object, or the one in a list that has no other: of several, each is an order by itself."""
+    """Yield an object, or the only one in a list: several objects are a batch of orders."""
     found = value if isinstance(value, list) else [value]
     objects = [one for one in found if isinstance(one, dict)]
     if len(objects) == 1:
@@ -70,7 +70,7 @@ def _objects(value: object) -> Iterator[dict[str, object]]:
 
 
 def _inside(order: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Yield an object and those in it, the outer ones first."""
+    """Yield an object and the objects inside it, the outer ones first."""
     level = [order]
     while level:
         yield from level
@@ -78,7 +78,7 @@ def _inside(order: dict[str, object]) -> Iterator[dict[str, object]]:
 
 
 def _text(value: object) -> str | None:
-    """Return a value that can be shown in a line, None for any other: a bot may have sent anything."""
+    """Return a value if it can be shown in a line, else None: a bot may have sent anything."""
     if isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable():
         return value
     return None
@@ -86,11 +86,11 @@ def _text(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """An order in doubt, as its readers want it; times are epoch ms.
+    """An order in doubt, prepared for its readers; times are epoch ms.
 
     `id` is the gateway's own, `request_id` the one in log and reply, which a bot may have chosen. `sent_ms`,
-    `timestamp_ms`, which was signed, and `fence_ms`, after which it can no longer be admitted, are by the
-    exchange's clock. The last five are its `Terms`.
+    `timestamp_ms` (which was signed) and `fence_ms` (after which the exchange no longer accepts the order)
+    are on the exchange's clock. The last five are its `Terms`.
     """
 
     id: str
@@ -114,12 +114,12 @@ class Doubt:
 
     @property
     def call(self) -> str:
-        """What was called: method and target; over a stream, which one it is and what the order is there."""
+        """The call: method and target; for an order over a stream, the stream and the order's operation."""
         return f"{self.method} {self.route if self.method == OVER_STREAM else self.target}"
 
     @property
     def terms_words(self) -> str:
-        """The terms as a person says them, "" where none is known."""
+        """The terms in words, "" if none is known."""
         price = f"at {self.price}" if self.price else None
         client_id = f"as {self.client_id}" if self.client_id else None
         return " ".join(filter(None, (self.side, self.size, self.symbol, price, client_id)))
@@ -127,11 +127,11 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class JournalStatus:
-    """The journal at one moment. `doubts` are the oldest of the `in_doubt` orders, as many as are shown.
+    """The state of the journal. `doubts` are the oldest of the `in_doubt` orders, as many as are shown.
 
-    `trouble` is why nothing can be written, in words, None where all is well; `is_refusing` says that orders
-    are refused for it. `lost` says that an earlier journal was gone at the start, in words. `by_exchange`
-    counts the orders in doubt at each exchange that has any, also where it is no longer configured.
+    `trouble` says why nothing can be written, None if it can be; `is_refusing`: orders are refused because of
+    it. `lost` says that an earlier journal was missing at the start. `by_exchange` counts the orders in doubt
+    at each exchange that has some, including exchanges that are no longer configured.
     """
 
     in_doubt: int

@@ -1,7 +1,7 @@
-"""Halts: which orders are stopped until a person resumes them, by bot, key and exchange.
+"""Halts: orders stopped, by bot, key and exchange, until a person lifts the halt.
 
-A halt names some of the three; what it leaves open it means all of. It stops whatever is neither a read nor a
-cancel, withdrawals included: after a halt, orders must still be seen and taken back.
+A halt names some of the three; it applies to all values of the others. It stops every request that is neither
+a read nor a cancel, including withdrawals: during a halt, bots must still be able to see and cancel orders.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from sealgate.venues.routes import Lane, Permission, Route
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whom a command means: None stands for all of them."""
+    """The orders that a command applies to; None means all."""
 
     bot: str | None = None
     key: str | None = None
     exchange: str | None = None
 
     def covers(self, other: "Scope") -> bool:
-        """Whether all that the other one means is meant here too."""
+        """Whether this scope includes the other one."""
         return (
             self.bot in (None, other.bot)
             and self.key in (None, other.key)
@@ -28,7 +28,7 @@ class Scope:
 
     @property
     def words(self) -> str:
-        """Whose orders, for people."""
+        """The scope in words."""
         whose = [
             f"{kind} {name}" for kind, name in (("bot", self.bot), ("key", self.key)) if name is not None
         ]
@@ -50,7 +50,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who gave a command, and why: None where the system does not say, "" where the person did not."""
+    """The user and process that gave a command, and the reason: None if unknown, "" if none was given."""
 
     uid: int | None = None
     pid: int | None = None
@@ -58,7 +58,7 @@ class Origin:
 
     @property
     def who(self) -> str:
-        """Name the user and the process, for people."""
+        """The user and the process in words."""
         if self.uid is None:
             return "an unknown user"
         return f"user {self.uid}" if self.pid is None else f"user {self.uid}, process {self.pid}"
@@ -69,7 +69,7 @@ UNKNOWN = Origin()
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """One halt, since when it stands, in epoch ms by this host's clock, and where it comes from."""
+    """One halt: its scope, its start (epoch ms on this machine's clock), and its origin."""
 
     scope: Scope
     since_ms: int
@@ -77,7 +77,7 @@ class Halt:
 
 
 class Halts:
-    """All halts that stand, by scope. A value: every change returns a new one. False where there are none."""
+    """All halts in force, by scope. Immutable: every change returns a new value. False if there are none."""
 
     def __init__(self, *halts: Halt) -> None:
         self.by_scope = {halt.scope: halt for halt in halts}
@@ -95,31 +95,32 @@ class Halts:
         return hash(frozenset(self))
 
     def extended(self, scope: Scope, at_ms: int, origin: Origin = UNKNOWN) -> "Halts":
-        """Return what stands once the scope is halted from `at_ms` on.
+        """Return the halts in force once the scope is halted from `at_ms` on.
 
-        A halt of the same scope that stands already keeps its time and its origin.
+        An existing halt of the same scope keeps its time and its origin.
         """
         return self if scope in self.by_scope else Halts(*self, Halt(scope, at_ms, origin))
 
     def within(self, scope: Scope) -> "Halts":
-        """Return those that resuming the scope lifts."""
+        """Return the halts that a resume of the scope lifts."""
         return Halts(*(halt for halt in self if scope.covers(halt.scope)))
 
     def without(self, scope: Scope) -> "Halts":
-        """Return what stands once everything within the scope is resumed."""
+        """Return the halts left once all halts within the scope are lifted."""
         return Halts(*(halt for halt in self if not scope.covers(halt.scope)))
 
     def find(self, bot: str, key: str, exchange: str) -> Halt | None:
-        """Return the widest halt that stops a bot with a key at an exchange, the oldest of equal ones."""
+        """Return the widest halt that stops a bot with a key at an exchange, or the oldest of these."""
         asked = Scope(bot, key, exchange)
         stopping = (halt for halt in self if halt.scope.covers(asked))
         return min(stopping, key=lambda halt: halt.scope.narrowness, default=None)
 
 
 def is_stoppable(route: Route) -> bool:
-    """Whether a halt or a drain stops a route: it is neither a read nor named as a cancel.
+    """Whether a halt or a drain stops a route, which is neither a read nor a known cancel.
 
-    What needs `keys` cancels no order, even by DELETE: that removes keys and accounts. Its reads list them.
+    A call that needs `keys` never cancels an order, even with DELETE: that removes keys and accounts. Its
+    reads list them.
     """
     if route.needs is Permission.KEYS:
         return not route.is_read and route.lane is not Lane.READ

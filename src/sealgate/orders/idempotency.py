@@ -1,14 +1,14 @@
-"""Idempotency: what was answered to an `Idempotency-Key`, so that a request sent twice is executed once.
+"""Idempotency: the reply to each `Idempotency-Key`, so that a request sent twice is executed once.
 
-The rule behind it: between the first `begin` of a key and the moment it is forgotten, no second request
-with that key is sent. A key is forgotten in two cases:
+The rule: from the first `begin` of an Idempotency-Key until it is forgotten, no second request with it is
+sent. A key is forgotten in two cases:
 
-1. Its request certainly did nothing that a second one could double (`is_remembered`).
-2. It is settled, and the oldest of too many keys, or too old. If the replies are too large together, only
-   the oldest replies are dropped: their keys stay spent.
+1. Its request certainly had no effect that a second one could double (`is_remembered`).
+2. It is settled and too old, or the oldest of too many. If only the replies take too much memory, only the
+   oldest replies are dropped: their keys stay spent.
 
-A key in flight is never forgotten: if a bot has no others, a new key is declined. Each bot has bounds of its
-own at each exchange, so that no bot makes another's keys forgotten, and no exchange another's.
+A key in flight is never forgotten: if all of a bot's keys are in flight, a new key is declined. Each bot has
+its own bounds at each exchange, so that neither another bot nor another exchange can displace its keys.
 
 Source: draft-ietf-httpapi-idempotency-key-header.
 """
@@ -27,7 +27,7 @@ _KEY = re.compile(r"[!-~]{1,255}")
 
 
 class Name(NamedTuple):
-    """A bot, an exchange and a key: two bots may use the same key, and a bot may at two exchanges."""
+    """A bot, an exchange and an Idempotency-Key: two bots, or two exchanges, may have the same key."""
 
     bot: str
     exchange: str
@@ -46,12 +46,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """The first request with this key: send it, and call `finish` whatever happens."""
+    """The first request with this key: send it, and in any case call `finish`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The key was answered before: pass this reply on, with this conclusion and fence, and send nothing."""
+    """The key was answered before: replay this reply, with this conclusion and fence, and send nothing."""
 
     reply: BotReply
     conclusion: Conclusion
@@ -60,7 +60,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Send nothing: answer with the reason `slug`, and what the bot may conclude about its first request.
+    """Send nothing: reply with the reason `slug`, and the conclusion about the bot's first request.
 
     `fence_ms` is that of the first request, 0 if it has not been signed yet.
     """
@@ -73,9 +73,9 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBounds:
-    """How many keys and bytes of replies are remembered, and for how long after they were settled.
+    """The most keys and bytes of replies to remember, and for how long after they were settled.
 
-    They hold for each bot at each exchange.
+    The bounds apply to each bot at each exchange.
     """
 
     most_count: int
@@ -85,8 +85,8 @@ class ReplayBounds:
 
 _FRESH = Fresh()
 _LOST = (
-    "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept. "
-    "The key stays spent: an order that is to be sent again needs a new one."
+    "A request with this Idempotency-Key was sent before; its reply was lost or too large to keep. "
+    "The key stays spent: to send the order again, use a new one."
 )
 
 
@@ -98,7 +98,7 @@ class _InFlight:
 
 @dataclass(slots=True)
 class _Settled:
-    """How it ended, without the reply, which is kept separately while there is room for it."""
+    """The ending of a request without its reply, which is kept separately while there is room."""
 
     digest: str
     conclusion: Conclusion
@@ -109,7 +109,7 @@ class _Settled:
 def parse_key(value: str) -> str:
     """Check an Idempotency-Key and return it unchanged. Raises Refusal `bad_request`.
 
-    The draft writes it as a quoted string, most clients send it without quotes. Both are taken literally: the
+    The draft defines a quoted string, but most clients send it without quotes. Both are taken literally: the
     same bytes are always the same key.
     """
     if not _KEY.fullmatch(value):
@@ -118,16 +118,16 @@ def parse_key(value: str) -> str:
 
 
 def digest(method: str, target: str, key: str, body: bytes) -> str:
-    """Return a hash by which two requests with the same content are recognized; `target` has no space.
+    """Return a hash that identifies the content of a request; `target` has no space.
 
-    Target and body are the bot's, without what `Sealer.bare` removes. `key` is the alias that the bot chose,
-    not the API key behind it, which may be replaced between two tries of one request.
+    Target and body are the bot's, without the parts that `Sealer.bare` removes. `key` is the alias that the
+    bot chose, not its API key, which may be replaced between two tries of one request.
     """
     return sha256(f"{method} {target} {key}\n".encode() + body).hexdigest()
 
 
 class IdempotencyKeys:
-    """The keys of one gateway. `now` is a clock that nobody sets, in seconds."""
+    """The Idempotency-Keys of one gateway. `now` is a monotonic clock, in seconds."""
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
@@ -137,19 +137,19 @@ class IdempotencyKeys:
         return sum(map(len, self._keys.values()))
 
     def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
-        """Decide what to do with a request, by its key and its `digest`."""
+        """Decide how to treat a request, by its key and its `digest`."""
         return self._keys[name.bot, name.exchange].begin(name.key, content, now)
 
     def signed(self, name: Name, fence_ms: int) -> None:
-        """Note the fence of a request in flight, each time that it is signed."""
+        """Note the fence of a request in flight; call it each time that the request is signed."""
         self._keys[name.bot, name.exchange].signed(name.key, fence_ms)
 
     def finish(self, name: Name, ending: Ending, now: float) -> None:
-        """Settle a request in flight. A body above LARGEST_BODY is not kept, its ending is."""
+        """Settle a request in flight. A body above LARGEST_BODY is dropped, its ending is kept."""
         self._keys[name.bot, name.exchange].finish(name.key, ending, now)
 
     def restore(self, kept: Iterable[Kept], now: float) -> None:
-        """Start with what the journal kept; before the first request."""
+        """Load the keys from the journal, before the first request."""
         for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
             if one.age_s <= self._bounds.longest_s:
                 self._keys[one.name.bot, one.name.exchange].keep(
@@ -158,10 +158,10 @@ class IdempotencyKeys:
 
 
 class _BotKeys:
-    """The keys of one bot at one exchange. The cost of a request does not depend on how many keys there are.
+    """The keys of one bot at one exchange. The cost of a request does not depend on the number of keys.
 
-    `_settled` and `_replies` are in the order in which the keys were settled. They are OrderedDicts, because
-    a dict needs longer for its oldest entry the more entries were removed before it.
+    `_settled` and `_replies` are in the order in which the keys were settled. They are OrderedDicts: in a
+    dict, finding the oldest entry takes longer the more entries were removed before it.
     """
 
     def __init__(self, bounds: ReplayBounds) -> None:
@@ -175,18 +175,18 @@ class _BotKeys:
         return len(self._in_flight) + len(self._settled)
 
     def begin(self, key: str, content: str, now: float) -> Fresh | Repeated | Declined:
-        # 1. Forget what is too old.
+        # 1. Forget old keys.
         while self._settled:
             oldest = next(iter(self._settled))
             if now - self._settled[oldest].at <= self._bounds.longest_s:
                 break
             self._forget(oldest)
 
-        # 2. A new key. Room is made for it by forgetting settled keys; those in flight stay.
+        # 2. A new key. Forget settled keys to make room for it; keys in flight stay.
         known = self._settled.get(key) or self._in_flight.get(key)
         if known is None:
             if not self._settled and len(self._in_flight) >= self._bounds.most_count:
-                told = f"{len(self)} requests with an Idempotency-Key are under way, which is the maximum."
+                told = f"{len(self)} requests with an Idempotency-Key are in progress, which is the maximum."
                 return Declined("queue_full", told, Conclusion.NOT_SENT)
             self._in_flight[key] = _InFlight(content)
             self._keep_bounds()
@@ -197,13 +197,13 @@ class _BotKeys:
             told = "This Idempotency-Key was used for another request."
             return Declined("key_reused", told, Conclusion.NOT_SENT)
         if isinstance(known, _InFlight):
-            told = "The first request with this Idempotency-Key is still under way."
+            told = "The first request with this Idempotency-Key is still in progress."
             return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
         reply = self._replies.get(key)
         if reply is not None:
             return Repeated(reply, known.conclusion, known.fence_ms)
-        # It was sent and its reply is lost. Only the reason `upstream_broken` advises to look the order up:
-        # with `in_flight` the bot would ask forever, with `key_reused` send a second order with a new key.
+        # It was sent, and its reply is lost. Only the reason `upstream_broken` advises a look-up: with
+        # `in_flight` the bot would repeat forever, with `key_reused` it would send a second order.
         return Declined("upstream_broken", _LOST, known.conclusion, known.fence_ms)
 
     def signed(self, key: str, fence_ms: int) -> None:

@@ -1,7 +1,7 @@
-"""The outcome of a request: the one record that the pipeline ends in.
+"""The outcome of a request: the one record in which the pipeline ends.
 
-Log and metrics are readers of `Outcome`; none of them has a line of its own in the pipeline. `Conclusion` is
-what the bot may conclude, as the header X-Gateway-Outcome says it.
+Log and metrics are readers of `Outcome`; the pipeline has no lines for them. `Conclusion` is the header
+X-Gateway-Outcome: what the bot may conclude.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sealgate.venues.replies import Verdict
 if TYPE_CHECKING:
     from sealgate.venues.routes import Lane
 
-LARGEST_BODY = 256 * 1024  # of a reply that is kept
+LARGEST_BODY = 256 * 1024  # of a stored reply
 
 
 class Conclusion(StrEnum):
@@ -33,10 +33,10 @@ _REFUSED: Final = Conclusion.REFUSED
 
 
 class UpstreamError(NamedTuple):
-    """One error that an attempt met, at `at` by the clock of `now`; `retry_after_s` is what a limit stated.
+    """One error of an attempt, at `at` on the clock of `now`; `retry_after_s` is stated by a rate limit.
 
-    `clock_error_s` is how far off the exchange's clock could be known when the reply came, None without a
-    synced clock; `step_s` is by how much that clock was found to have moved since the request was sent.
+    `clock_error_s` is the clock error when the reply arrived, None without a synchronized clock; `step_s` is
+    the step of the exchange's clock found after the request was sent.
     """
 
     verdict: Verdict
@@ -52,9 +52,9 @@ class UpstreamError(NamedTuple):
 
 
 class Outcome:
-    """Everything the readers may want to know of one request. Times are `now`, durations are seconds.
+    """Everything that readers may need to know about one request. Times are `now`, durations are seconds.
 
-    The pipeline fills it in, `end` completes it, and then nobody changes it.
+    The pipeline fills it in, `end` completes it, and then it never changes.
     """
 
     __slots__ = (
@@ -90,41 +90,41 @@ class Outcome:
         self.request_id = request_id
         self.method = method
         self.started = started
-        self.bot: str | None = None  # None for a stranger, of whom `client` and `user_agent` tell something
-        self.client: str | None = None  # its address, or the user of a Unix socket
-        self.user_agent: str | None = None  # its program, as it says
+        self.bot: str | None = None  # None for an unauthenticated client; see the next two
+        self.client: str | None = None  # its IP address, or the user of a Unix socket
+        self.user_agent: str | None = None  # its program, as claimed
         self.trace_id: str | None = None  # of the bot's traceparent
-        self.exchange = ""  # "" where it was refused before one was chosen
-        self.key: str | None = None  # None where it was refused before a key was chosen
+        self.exchange = ""  # "" if it was refused before an exchange was chosen
+        self.key: str | None = None  # None if it was refused before a key was chosen
         self.route = "other"
         self.lane: Lane | None = None
         self.status = 0
         self.conclusion = _NOT_SENT
-        self.reason: str | None = None  # the slug of the gateway's own answer, None for the exchange's
-        self.detail: str | None = None  # of the reason, or why an observing policy would have refused it
-        self.shared: str | None = None  # the id of the request whose reply also answers this one
-        self.broken: str | None = None  # why the reply broke off
+        self.reason: str | None = None  # the slug of the gateway's own reply, None for the exchange's
+        self.detail: str | None = None  # of the reason, or why a policy in dry run would have refused it
+        self.shared: str | None = None  # the id of the request whose reply this one shares
+        self.broken: str | None = None  # why the reply was cut off
         self.attempts = 0
-        self.resends: tuple[str, ...] = ()  # a reason for each time it was sent again
-        self.upstream_errors: tuple[UpstreamError, ...] = ()  # all that its attempts met
+        self.resends: tuple[str, ...] = ()  # the reason of each resend
+        self.upstream_errors: tuple[UpstreamError, ...] = ()  # all errors of its attempts
         self.queue_s = 0.0
         self.upstream_s = 0.0
         self.bot_s = 0.0
         self.total_s = 0.0
-        self.added_s = 0.0  # the rest, the gateway's own share
-        self.has_hung_up = False  # the bot did not wait for the reply
+        self.added_s = 0.0  # the remaining time, spent in the gateway itself
+        self.has_hung_up = False  # the bot disconnected before the reply
 
     def end(self, status: int, now: float) -> None:
-        """Complete the record: the request ends with that status of its reply."""
+        """Complete the record; `status` is that of the reply."""
         self.status = status
         self.total_s = now - self.started
         self.added_s = max(0.0, self.total_s - self.queue_s - self.upstream_s - self.bot_s)
-        if self.resends:  # the last reason led to no attempt where the time ran out before it
+        if self.resends:  # the last resend never began if its time ran out first
             self.resends = self.resends[: max(0, self.attempts - 1)]
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing to tell but who sent what, how it ended and how long it took."""
+        """Whether nothing unusual happened: sender, request, ending and durations say it all."""
         return not (
             self.reason
             or self.detail
@@ -137,13 +137,13 @@ class Outcome:
 
     @property
     def times_limited(self) -> int:
-        """How often the exchange refused the request because of the limit."""
+        """How often the exchange refused the request because of a rate limit."""
         return sum(error.verdict.is_limited for error in self.upstream_errors)
 
 
 @dataclass(slots=True)
 class BotReply:
-    """A reply as a bot gets it; `fields` do not include the gateway's own X-Gateway lines."""
+    """A reply to a bot; `fields` do not include the gateway's X-Gateway headers."""
 
     status: int
     phrase: str
@@ -152,17 +152,17 @@ class BotReply:
 
     @property
     def size(self) -> int:
-        """The bytes of memory that the reply takes, roughly."""
+        """The approximate size of the reply in memory, in bytes."""
         return len(self.body) + sum(map(len, chain.from_iterable(self.fields)))
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a request ended: what its bot may conclude, and the reply, None where that was not kept.
+    """How a request ended: what its bot may conclude, and the reply, None if it was not kept.
 
-    `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
-    `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
-    `is_limited` says that the reply refuses it for the limit.
+    `fence_ms` is the exchange's time after which it can no longer be accepted; 0 if nothing was signed.
+    `is_own`: there is no reply of the exchange to pass on; the gateway replied itself, or not at all.
+    `is_limited`: the reply refuses it because of a rate limit.
     """
 
     conclusion: Conclusion
@@ -173,11 +173,11 @@ class Ending:
 
 
 def is_remembered(ending: Ending) -> bool:
-    """Return whether an ending uses up its Idempotency-Key, so that the reply is kept for it.
+    """Return whether an ending spends its Idempotency-Key, so that the reply is kept for replays.
 
-    There are two cases in which the key stays free, because a bot that comes back with it wants the order
-    sent: nothing was sent, or the exchange refused only for the moment (because of its limit, or time ran out
-    after such a refusal). A stored refusal would be repeated for as long as keys are kept.
+    In two cases the key stays free, because a bot that repeats the request wants the order sent: nothing was
+    sent, or the exchange refused only for the moment (because of its rate limit, or the time ran out after
+    such a refusal). A stored refusal would be replayed for as long as keys are kept.
     """
     if ending.conclusion is _REFUSED:
         return not (ending.is_own or ending.is_limited)

@@ -1,8 +1,9 @@
-"""Policies: hard limits on a bot's orders that no fault of the bot can lift.
+"""Policies: hard rules for a bot's orders, which hold even if the bot is faulty.
 
-An order passes only if all of it was read and every rule of each policy allows it. A bot may have two at an
-exchange: the one that holds at each, and one for this alone. Amounts are decimals, compared exactly and by
-absolute value. Orders that passed count within any 60 s and any 24 h, at each exchange by itself.
+An order passes only if it can be read completely and every rule of each policy allows it. A bot may have two
+policies at an exchange: one for all exchanges, and one for this exchange. Amounts are decimals, compared
+exactly and by absolute value. Orders that passed count within any 60 s and any 24 h, separately for each
+exchange.
 """
 
 import math
@@ -24,14 +25,14 @@ from sealgate.venues.order_terms import (
 )
 from sealgate.venues.routes import Auth, Route
 
-# Size x price has at most 160 digits. A sum of amounts that lie further apart than 400 is never too small.
+# Size x price has at most 160 digits. A sum of amounts more than 400 digits apart is never rounded down.
 EXACT = Context(prec=400, rounding=ROUND_UP, traps=[InvalidOperation])
 
-Amounts = Decimal | Mapping[str, Decimal]  # one for all symbols, or by symbol
+Amounts = Decimal | Mapping[str, Decimal]  # one amount for all symbols, or amounts by symbol
 
 
 class PolicyError(Exception):
-    """An order may not pass. `rule` is the setting's name, `body` or `route`; `str()` gives the cause."""
+    """An order may not pass. `rule` is the setting's name, `body` or `route`; `str()` is the cause."""
 
     def __init__(self, rule: str, why: str) -> None:
         super().__init__(why)
@@ -40,7 +41,7 @@ class PolicyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings of one policy; None: no such rule. `name` is that of its table below `[bots.NAME]`."""
+    """The settings of one policy; None: no such rule. `name` is its table below `[bots.NAME]`."""
 
     symbols: frozenset[str] | None = None
     max_size: Amounts | None = None
@@ -54,24 +55,24 @@ class Policy:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The settings that refuse something."""
+        """The rules that are set."""
         return tuple(name for name in RULES if getattr(self, name))
 
     @property
     def value_rule(self) -> str | None:
-        """The setting for which the value of each order must be known, None if there is none."""
+        """The rule that needs the value of each order, None if there is none."""
         if self.max_notional is not None:
             return "max_notional"
         return None if self.max_notional_per_day is None else "max_notional_per_day"
 
     @property
     def named_symbols(self) -> frozenset[str]:
-        """The symbols that it names; empty if it allows any."""
+        """The symbols that it allows; empty if it allows any."""
         sizes = self.max_size if isinstance(self.max_size, Mapping) else {}
         return self.symbols or frozenset(sizes)
 
     def lacks(self, shape: OrderShape | None) -> str | None:
-        """Return the setting that cannot be judged of orders of this shape, None if all can.
+        """Return a rule that cannot be judged for orders of this shape, None if all can be.
 
         It is `route` if there is no shape.
         """
@@ -96,10 +97,10 @@ ALWAYS = ("body", "route")  # rules that every policy has
 
 
 def is_judged(route: Route) -> bool:
-    """Ask whether a policy judges the requests of a route.
+    """Return whether policies judge the requests of a route.
 
-    It does not judge reads, cancels that the venue's file names, and unsigned requests, such as the start of
-    a stream of reports: no exchange accepts an unsigned order, unless the file states how to read it.
+    They do not judge reads, cancels named in the venue's file, and unsigned requests, such as the start of a
+    user stream: no exchange accepts an unsigned order, unless the file states how to read it.
     """
     is_unsigned = route.auth in _UNSIGNED and route.order is None
     return not (route.is_read or route.is_cancel or is_unsigned)
@@ -115,9 +116,9 @@ _NO_PRICE = (
 
 
 def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> Decimal:
-    """Return what orders are worth together. Raises PolicyError unless each of them may pass.
+    """Return the total value of orders. Raises PolicyError unless each of them may pass.
 
-    It is 0 for a policy that does not ask for it; whether there is room for so much is for `Usage`.
+    It is 0 for a policy without a rule on value; `Usage` checks the totals over time.
     """
     total = Decimal()
     for order in orders:
@@ -128,7 +129,7 @@ def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -
         # 2. The size is within its maximum.
         if policy.max_size is not None:
             most = policy.max_size
-            if not isinstance(most, Decimal):  # quicker than to ask for a Mapping
+            if not isinstance(most, Decimal):  # faster than a test for Mapping
                 if order.symbol is None or order.symbol not in most:
                     raise PolicyError("max_size", "it has no entry for the order's symbol")
                 most = most[order.symbol]
@@ -149,9 +150,8 @@ def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -
 
 
 def _highest_price(order: OrderTerms, last_price: LastPrice, rule: str) -> Decimal:
-    """Return the price by which an order is valued. Raises PolicyError of that rule if none is known."""
-    # Only a limit buy has a highest price of its own: a sell executes at its price or above, a market order
-    # at any.
+    """Return the price at which to value an order. Raises PolicyError of `rule` if none is known."""
+    # Only a limit buy states a highest price: a sell executes at its price or above, a market order at any.
     price = order.price
     if price is not None and order.is_capped:
         return price
@@ -161,55 +161,55 @@ def _highest_price(order: OrderTerms, last_price: LastPrice, rule: str) -> Decim
 
 
 def _size(order: OrderTerms) -> Decimal:
-    """Return the size. Raises PolicyError without one: some exchanges take none, or zero, for everything."""
+    """Return the size. Raises PolicyError without one: to some exchanges, none or zero means everything."""
     if not order.size:
         raise PolicyError("body", "the order has no size")
     return order.size
 
 
 class Used(NamedTuple):
-    """What a request uses of its bot's policies: so many orders, worth `notional` together."""
+    """A request's use of its bot's policies: the number of orders, and their total value, `notional`."""
 
     orders: int
     notional: Decimal = Decimal()
 
 
 class _Window:
-    """How much passed within a span: orders, or their value.
+    """The amount that passed within a span: orders, or their value.
 
-    The span has 8640 parts, and what passed in a part counts as of its latest order. So a busy bot needs
-    bounded memory, and its orders count by up to 10 s of a day too long, never too short.
+    The span has 8640 parts, and all orders in a part are dated by its latest one. So the memory of a busy bot
+    is bounded, and its orders count too long by up to 10 s per day, never too short.
     """
 
     def __init__(self, span_s: float) -> None:
         self._span_s, self._part_s = span_s, span_s / 8640
-        self._parts: OrderedDict[float, tuple[float, Decimal]] = OrderedDict()  # time of the latest, how much
+        self._parts: OrderedDict[float, tuple[float, Decimal]] = OrderedDict()  # latest time, amount
         self._total, self._latest = Decimal(), -math.inf
 
     def count(self, now: float) -> Decimal:
-        """Return how much passed within the span."""
+        """Return the amount that passed within the span."""
         while self._parts and next(iter(self._parts.values()))[0] <= now - self._span_s:
             self._total = EXACT.subtract(self._total, self._parts.popitem(last=False)[1][1])
         if not self._parts:
-            self._total = Decimal()  # sums may have been rounded up
+            self._total = Decimal()  # drop rounding errors of sums
         return self._total
 
     def add(self, at: float, amount: Decimal) -> None:
-        """Count what passed; what is older than the latest is dated as that one."""
+        """Count an amount; one older than the latest gets the date of the latest."""
         at = max(at, self._latest)
         self._latest = at
         part = at // self._part_s
         if part not in self._parts:
-            self.count(at)  # forgets what is over, even if nobody asks
+            self.count(at)  # forgets old parts, even if `count` is never called
         _, before = self._parts.get(part, (at, Decimal()))
         self._parts[part] = at, EXACT.add(before, amount)
         self._total = EXACT.add(self._total, amount)
 
 
 class Usage:
-    """What a bot has used of its policies at an exchange, and how often each rule refused an order.
+    """A bot's use of its policies at an exchange, and how often each rule refused an order.
 
-    It outlives the policies. `now` never goes back.
+    It survives changes of the policies. `now` is monotonic.
     """
 
     def __init__(self) -> None:
@@ -219,9 +219,9 @@ class Usage:
         self.refusals: Counter[str] = Counter()
 
     def check(self, policy: Policy, asked: Used, now: float) -> None:
-        """Raise PolicyError where a limit leaves no room for what is asked.
+        """Raise PolicyError if a rule leaves no room for these orders.
 
-        What waits counts as well, or the orders of many minutes could be sent at once.
+        Waiting orders count as well, or the orders of many minutes could be sent at once.
         """
         waiting = self._waiting
         for rule, window in self._orders.items():
@@ -235,22 +235,22 @@ class Usage:
                 raise PolicyError("max_notional_per_day", told)
 
     def begin(self, used: Used) -> None:
-        """Let orders pass, until `ended`."""
+        """Count orders as passed, until `ended`."""
         self._waiting = Used(
             self._waiting.orders + used.orders, EXACT.add(self._waiting.notional, used.notional)
         )
 
     def ended(self, used: Used, sent_at: float | None, *, is_refused: bool = False) -> None:
-        """Date orders by when they were last sent; None: never, so that they no longer count.
+        """Date orders by their last attempt; None: they were never sent, and no longer count.
 
-        What the exchange refused is an order that was sent, and is worth nothing.
+        Orders refused by the exchange count as sent, with a value of 0.
         """
         self.begin(Used(-used.orders, used.notional.copy_negate()))
         if sent_at is not None:
             self.restore(sent_at, Used(used.orders) if is_refused else used)
 
     def restore(self, at: float, used: Used) -> None:
-        """Count orders that were sent then; earlier ones come first."""
+        """Count orders sent at `at`; call it for earlier ones first."""
         for window in self._orders.values():
             window.add(at, Decimal(used.orders))
         if used.notional:
@@ -258,7 +258,7 @@ class Usage:
 
 
 def words(policy: Policy) -> str:
-    """Return what a bot may order, in one sentence."""
+    """Return the policy in one sentence."""
     size, symbols = policy.max_size, policy.named_symbols
     may = "reduce-only orders" if policy.reduce_only else "orders"
     parts = [f"{may} in {_listed(symbols) if symbols else 'any symbol'}"]
@@ -287,7 +287,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 class Passed(NamedTuple):
-    """An order that policies let pass: what it uses, and why one that only observes would have refused it.
+    """An order that passed: its use of policies, and why a policy in dry run would have refused it.
 
     `used` is None where it does not count.
     """
@@ -297,7 +297,7 @@ class Passed(NamedTuple):
 
 
 class Guard:
-    """The policies of a bot at one exchange, in force; its `usage` and the prices outlive it."""
+    """The policies of a bot at one exchange; its `usage` and the prices survive a reload."""
 
     def __init__(self, policies: Sequence[Policy], usage: Usage, prices: Prices) -> None:
         self.policies = policies
@@ -306,10 +306,10 @@ class Guard:
         self._enforces = not all(policy.observe for policy in policies)
 
     def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed:
-        """Let a request pass that all policies allow, or raise Refusal `policy_refused`.
+        """Admit a request that all policies allow, else raise Refusal `policy_refused`.
 
-        Whatever passes is for `Usage.ended`. What a policy that only observes would refuse passes; where none
-        does more than that, it does not count either, as if it had been refused.
+        Pass the result to `Usage.ended`. A request that only a policy in dry run would refuse passes; if all
+        policies are in dry run, it does not count either, as if it had been refused.
         """
         used, observed = Used(0), None
         for policy in self.policies:
@@ -324,13 +324,13 @@ class Guard:
             except PolicyError as error:
                 rule, why = error.rule, str(error)
             else:
-                used = max(used, asked)  # both see the same orders, and one may not ask what they are worth
+                used = max(used, asked)  # both see the same orders, but one may have no rule on value
                 continue
             self.usage.refusals[rule] += 1
             told = f"{policy.name}.{rule}: {why}."
             if not policy.observe:
                 raise Refusal("policy_refused", told)
-            observed = observed or f"Not refused, as {policy.name}.observe is set: {told}"
+            observed = observed or f"Not refused, because {policy.name}.observe is set: {told}"
         if observed is not None and not self._enforces:
             return Passed(None, observed)
         self.usage.begin(used)
@@ -338,9 +338,9 @@ class Guard:
 
 
 def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
-    """Return how a route's orders are read. Raises PolicyError if the policy needs more than is read."""
-    if route.order is None:  # with the path, because the log names every unknown route `other`
-        raise PolicyError("route", f"the venue's file does not say how orders to {target.shown} are read")
+    """Return the shape of a route's orders. Raises PolicyError if it lacks what the policy needs."""
+    if route.order is None:  # name the path, because the log calls every unknown route `other`
+        raise PolicyError("route", f"the venue's file does not describe orders to {target.shown}")
     if (lacking := policy.lacks(route.order)) is not None:
         raise PolicyError(lacking, "the venue's file does not say where the orders of this route state it")
     return route.order
@@ -350,8 +350,8 @@ def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
 class Checks:
     """Extra checks that only some requests need.
 
-    `prices` learn from its reply. `valid_ms` is how long after its head was read an order may be executed, 0:
-    as long as its timestamp allows. `trade_if` is what the body must state, because the bot lacks `keys`.
+    `prices` learn from its reply. `valid_ms` is how long an order may be executed after its head was read; 0:
+    as long as its timestamp allows. `trade_if` is what the body must state because the bot lacks `keys`.
     """
 
     guard: Guard | None = None
@@ -371,7 +371,7 @@ class Counted(NamedTuple):
 
 
 class PolicyMemory:
-    """What outlives a reload: what each bot has used of its policies at each exchange, and its prices."""
+    """State that survives a reload: each bot's use of its policies at each exchange, and the prices."""
 
     def __init__(self) -> None:
         self._usage: dict[tuple[str, str], Usage] = {}
@@ -379,29 +379,29 @@ class PolicyMemory:
         self.prices: dict[str, Prices] = {}
 
     def remember(self, earlier: Iterable[Counted]) -> None:
-        """Take up the orders of an earlier run, the oldest first.
+        """Remember the orders of an earlier run, the oldest first.
 
-        They count once the time of their exchange is known: this machine's clock may be days off at a start.
+        They count once their exchange's time is known: this machine's clock may be days off at a start.
         """
         for one in earlier:
             self._undated.setdefault(one.exchange, []).append(one)
 
     def is_undated(self, exchange: str) -> bool:
-        """Whether orders to an exchange wait for its time."""
+        """Whether remembered orders to an exchange still wait for its time."""
         return exchange in self._undated
 
     def date(self, exchange: str, server_now: float, now: float) -> None:
-        """Count an exchange's earlier orders, each as of the end of its second: never too short."""
+        """Count an exchange's remembered orders, each at the end of its second, so never too short."""
         for one in self._undated.pop(exchange, ()):
             age_s = max(0.0, server_now - one.at_s - 1)
             self.usage(one.bot, exchange).restore(now - age_s, Used(one.orders, one.notional))
 
     def usage(self, bot: str, exchange: str) -> Usage:
-        """Return what a bot has used at an exchange."""
+        """Return a bot's use of its policies at an exchange."""
         return self._usage.setdefault((bot, exchange), Usage())
 
     def guard(self, bot: str, policies: Sequence[Policy], exchange: str, place: str) -> Guard:
-        """Put a bot's policies at an exchange in force; `place` is what its prices are remembered by."""
+        """Return the guard for a bot's policies at an exchange; `place` identifies its prices."""
         usage = self.usage(bot, exchange)
         for rule in (*(rule for policy in policies for rule in policy.rules), *ALWAYS):
             usage.refusals.setdefault(rule, 0)  # so that a metric shows the first one as a step

@@ -1,4 +1,4 @@
-"""The last prices that an exchange's replies had, for policies that limit the value of an order."""
+"""The last prices in an exchange's replies, for policies that limit the value of an order."""
 
 import math
 from collections.abc import Mapping
@@ -10,19 +10,19 @@ from sealgate.venues.replies import unpacked
 
 FRESH_S = 60.0
 _TRUSTED_S = 3600.0
-_LONGEST_BODY = 256 * 1024  # bytes, unpacked: 5,000 symbols, which take some milliseconds to read
+_LONGEST_BODY = 256 * 1024  # bytes, decompressed: 5,000 symbols, which take some milliseconds to parse
 _MOST_UNREAD = 16  # replies
 _MOST_PRICES = 10_000
-_MOST_WANTED = 50  # symbols whose prices are read and kept for the orders to come
+_MOST_WANTED = 50  # symbols whose prices are read and kept for future orders
 
 PriceRequest = tuple[str, bytes]  # target and body
-# The request of a price that outlived a restart: no reply takes it back, a later one replaces it.
+# The request of a price restored after a restart: no reply withdraws it, a later one replaces it.
 _KEPT: PriceRequest = ("", b"")
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """A reply that was not read yet; `body` is None if it was too long to be held."""
+    """A reply that is not parsed yet; `body` is None if it was too long to keep."""
 
     shape: PriceShape
     body: bytes | None
@@ -38,16 +38,16 @@ class _Price:
 
 
 class Prices:
-    """The prices of one exchange. `now` is a clock that nobody sets, in seconds.
+    """The prices of one exchange. `now` is a monotonic clock, in seconds.
 
-    A reply is only kept, unless a later one to the same request replaces it, until an order asks for a price.
-    So reads cost nothing more, and the bots that poll prices need not be those that have a policy. `wanted`
-    are the symbols that orders asked for, the latest last.
+    A reply is stored unparsed until an order needs a price, or a later reply to the same request replaces it.
+    So reads cost almost nothing, and any bot may poll the prices for a bot with a policy. `wanted` are the
+    symbols of orders, the latest last.
     """
 
     def __init__(self) -> None:
         self._unread: dict[PriceRequest, _Reply] = {}
-        self._prices: dict[str, _Price] = {}  # by symbol, the one read last is the last
+        self._prices: dict[str, _Price] = {}  # by symbol, the latest read last
         self.wanted: dict[str, None] = {}
         self._faults: dict[PriceRequest, bool] = {}  # whether it was reported
 
@@ -60,16 +60,16 @@ class Prices:
         *,
         now: float,
     ) -> None:
-        """Keep a successful reply; `coding` is its Content-Encoding.
+        """Store a successful reply; `coding` is its Content-Encoding.
 
-        `body` is None if it was too long to be held. An empty one, as of a 304, says nothing.
+        `body` is None if it was too long to keep. An empty one, as of a 304, is ignored.
         """
         if body == b"":
             return
         if body is not None and len(body) > _LONGEST_BODY:
             body = None
-        # A reply that cannot be read takes back only what its request taught. So what was kept before is read
-        # first, or a price from an older reply to another request would count again.
+        # An unreadable reply withdraws only the prices of its own request. So parse the stored replies first,
+        # or a price from an older reply to another request would count again.
         replaced = self._unread.get(request)
         if body is None and replaced is not None and replaced.body is not None:
             self.read()
@@ -89,7 +89,7 @@ class Prices:
         return None if known is None or now - known.came_at > _TRUSTED_S else read_price(known.text)
 
     def is_fresh(self, symbol: str, now: float) -> bool:
-        """Ask whether a price of a symbol came within the last minute."""
+        """Return whether the price of a symbol is at most a minute old."""
         if self._came_at(symbol) <= now - FRESH_S:
             self.read()
         return self._came_at(symbol) > now - FRESH_S
@@ -99,32 +99,32 @@ class Prices:
         return -math.inf if known is None else known.came_at
 
     def kept(self, now: float) -> dict[str, tuple[str, float]]:
-        """Return the prices that orders asked for, with their ages in seconds, to outlive a restart."""
+        """Return the prices of ordered symbols, with their ages in seconds, to store for a restart."""
         if self.wanted:
             self.read()
         known = ((symbol, self._prices[symbol]) for symbol in self.wanted if symbol in self._prices)
         return {symbol: (price.text, now - price.came_at) for symbol, price in known}
 
     def restore(self, kept: Mapping[str, tuple[str, float]], now: float) -> None:
-        """Start with what was kept, before the first reply; a damaged text is never read as a price."""
+        """Load stored prices, before the first reply; a damaged text is never taken for a price."""
         for symbol, (text, age_s) in kept.items():
             self.wanted[symbol] = None
             self._prices[symbol] = _Price(text, _KEPT, now - max(0.0, age_s))
 
     def new_faults(self) -> list[str]:
-        """Return the paths of requests whose replies could not be read, each request once."""
+        """Return the paths of requests with unreadable replies, each request once."""
         new = [request for request, is_reported in self._faults.items() if not is_reported]
         self._faults |= dict.fromkeys(new, True)
         return [target.partition("?")[0] for target, _ in new]
 
     def read(self) -> None:
-        """Read the prices in the replies that were only kept so far."""
+        """Parse the prices in the stored replies."""
         if not self._unread:
             return
         for request, reply in self._unread.items():
             plain = None if reply.body is None else unpacked(reply.body, reply.coding, _LONGEST_BODY)
             found = {} if plain is None or len(plain) > _LONGEST_BODY else read_prices(reply.shape, plain)
-            # A reply that cannot be read takes back what its request taught before: the price is unknown now.
+            # An unreadable reply withdraws the earlier prices of its request: they are unknown now.
             if not found:
                 self._prices = {
                     name: price for name, price in self._prices.items() if price.request != request

@@ -49,7 +49,7 @@ def test_a_journal_of_another_version_is_left_as_it_is(file: Path, version: int)
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("CREATE TABLE news (of TEXT)")
         database.execute(f"PRAGMA user_version = {version}")
-    told = f"made by another version ({version}); start the Sealgate that made it; a new file would know none"
+    told = f"created by another version ({version}); start the version of Sealgate that created it"
     with pytest.raises(JournalError, match=re.escape(told)):
         prepare(file)
     with closing(sqlite3.connect(file)) as database:
@@ -90,7 +90,7 @@ def test_a_full_disk_under_a_journal_asks_for_space_and_not_for_another_file(fil
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     with (
-        pytest.raises(JournalError, match=r"journal\.db: disk I/O error; free space on that disk, or look"),
+        pytest.raises(JournalError, match=r"journal\.db: disk I/O error; free space on that disk, or repair"),
         as_journal_error(file),
     ):
         raise error
@@ -175,7 +175,7 @@ def test_one_gateway_at_a_time(file: Path) -> None:
     assert user_of(file) is None
     lock = Lock(file)
     assert user_of(file) == UNNAMED, "nobody takes this process for another"
-    with pytest.raises(JournalError, match="another gateway uses it; stop that one, or give each"):
+    with pytest.raises(JournalError, match="another gateway uses it; stop the other gateway"):
         Lock(file)
     lock.release()
     assert user_of(file) is None

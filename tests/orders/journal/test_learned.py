@@ -26,7 +26,7 @@ from sealgate.orders.prices import Prices
 LEARNED = kept_limit(20.0, 1.0)
 EXCHANGE = "https://api.example.com"
 PLACE = f"{EXCHANGE} key 1 | all"
-DAMAGED = "what was learned is damaged, or of another version"
+DAMAGED = "the learned limits are damaged, or from another version"
 
 
 class Rounds(HandHost):
@@ -213,7 +213,10 @@ async def test_a_bad_row_is_left_out_and_told(file: Path, bad: str) -> None:
     (told,) = logs
     assert (told["event"], told["log_level"], told["limits"]) == ("journal_not_read", "warning", 1)
     assert told["cause"] == DAMAGED
-    assert told["fix"] == "nothing after an update, else check journal.file; the gateway learns them anew"
+    assert (
+        told["fix"]
+        == "after an update, nothing; otherwise check journal.file. The gateway learns the limits again"
+    )
     assert look_into(file, [EXCHANGE, "new"], wall=EPOCH) == Insight(
         0, is_in_use=False, limits={PLACE: LEARNED}, unread=(f"{EXCHANGE} bad",)
     )

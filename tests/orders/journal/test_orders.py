@@ -602,7 +602,7 @@ def refuse(_: sqlite3.Connection) -> None:
 async def test_what_else_fails_is_told_to_its_caller_and_costs_no_order(file: Path) -> None:
     with capture_logs() as logs:
         async with running_journal(file) as journal:
-            with pytest.raises(JournalError, match="disk is full; choose a writable path") as refused:
+            with pytest.raises(JournalError, match="disk is full; choose another writable path") as refused:
                 await journal.run(refuse)
             assert refused.value.cause == str(FULL)
             assert await journal.intent(ORDER)

@@ -1,27 +1,27 @@
-"""The journal: what must outlive the process, in one SQLite file.
+"""The journal: the records that must survive the process, in one SQLite file.
 
-What a return of `Journal.intent` promises: the row survives the end of this process, by SIGKILL too. The disk
-is synced by the checkpoint about once a second, so that a power cut may cost the records of about the last
-second, never the file; syncing each would put a disk's latency before every order.
+When `Journal.intent` returns, the row survives the end of this process, even by SIGKILL. The checkpoint syncs
+the disk about once a second: a power cut may cost the records of the last second or so, but never the file.
+Syncing each row would add the disk's latency to every order.
 
 Pure:
 schema    the tables
-rows      what a row of an order says
-ages      how old a row is
-shedding  what goes first when the file is too large
+rows      the content of an order's row
+ages      the age of a row
+shedding  which rows to delete first when the file is too large
 
 Shell:
-file      open, check, make
+file      open, check, create
 lock      one gateway at a time
 orders    statements on the table of orders
-counts    what is counted for policies
+counts    orders counted for policies
 upkeep    sync, prune
-thread    the one thread that has the database; bad disks
-journal   what the gateway and `sealgate orders` call
+thread    the one thread that uses the database; faulty disks
+journal   the functions for the gateway and `sealgate orders`
 halts     the table of halts
 learned   limits and prices
 nonces    reserved nonces
-insight   what `sealgate check` reads
+insight   a summary for `sealgate check`
 marks     notice the loss of the file
 """
 

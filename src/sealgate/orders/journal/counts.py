@@ -1,7 +1,7 @@
-"""What each bot sent to each exchange under its policies, by second. Each may raise sqlite3.Error.
+"""The orders that each bot sent to each exchange under its policies, by second. All may raise sqlite3.Error.
 
-A row of an order counts at its `sent_ms`, unless it is `not_sent`; one that the exchange refused is an order,
-but worth nothing. It is counted in the transaction that writes it, and once, however often it is written.
+An order counts at its `sent_ms`, unless it is `not_sent`. An order refused by the exchange counts as an order
+worth 0. It is counted in the transaction that writes its row, and only once, even if the row is rewritten.
 """
 
 import sqlite3
@@ -29,7 +29,7 @@ _PASSED = "SELECT bot, exchange, at_s, orders, notional FROM counted WHERE order
 
 
 class _Share(NamedTuple):
-    """What one row adds to its second."""
+    """The contribution of one row to its second."""
 
     at_s: int
     orders: int
@@ -37,7 +37,7 @@ class _Share(NamedTuple):
 
 
 def count_row(database: sqlite3.Connection, row: Row) -> None:
-    """Count a row of an order, which is written next in place of the one that the file has of it."""
+    """Count an order's row, which will replace the file's present row of this order."""
     if not _counted(row):
         return
     found = database.execute(_BEFORE, (row[_PLACES["id"]],)).fetchone()
@@ -53,7 +53,7 @@ def count_row(database: sqlite3.Connection, row: Row) -> None:
 
 
 def _share(sent_ms: int, state: str, orders: int, notional: str) -> _Share | None:
-    """Return what a row adds, None where it was not sent."""
+    """Return the contribution of a row, None if the order was not sent."""
     if state == Conclusion.NOT_SENT:
         return None
     return _Share(sent_ms // 1000, orders, Decimal(0 if state == Conclusion.REFUSED else notional))
@@ -61,7 +61,7 @@ def _share(sent_ms: int, state: str, orders: int, notional: str) -> _Share | Non
 
 def _add(database: sqlite3.Connection, who: tuple[str, str], share: _Share) -> None:
     found = database.execute(_SECOND, (*who, share.at_s)).fetchone()
-    if found is None:  # a second begins
+    if found is None:  # the first row of a second
         database.execute(_TOO_OLD, (*who, share.at_s - _DAY_S))
     orders, notional = found or (0, "0")
     total = str(EXACT.add(Decimal(notional), share.notional))
@@ -69,9 +69,9 @@ def _add(database: sqlite3.Connection, who: tuple[str, str], share: _Share) -> N
 
 
 def passed(database: sqlite3.Connection) -> Iterator[Counted]:
-    """Return what was sent under policies, the oldest first. Raises sqlite3.DataError for a damaged row."""
+    """Return the orders sent under policies, the oldest first. Raises sqlite3.DataError for a damaged row."""
     for bot, exchange, at_s, orders, notional in database.execute(_PASSED):
         try:
             yield Counted(bot, exchange, at_s, orders, Decimal(notional))
         except InvalidOperation:
-            raise sqlite3.DataError("what was sent under policies is damaged") from None
+            raise sqlite3.DataError("the counts of orders under policies are damaged") from None

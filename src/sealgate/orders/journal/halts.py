@@ -1,4 +1,4 @@
-"""The table of halts. Each may raise sqlite3.Error."""
+"""The table of halts. All functions may raise sqlite3.Error."""
 
 import sqlite3
 from dataclasses import astuple
@@ -9,7 +9,7 @@ _INSERT = "INSERT INTO halts (since_ms, bot, key, exchange, uid, pid, reason) VA
 
 
 def read_halts(database: sqlite3.Connection) -> Halts:
-    """Return the halts that stand, the oldest first."""
+    """Return the halts in force, the oldest first."""
     rows = database.execute(
         "SELECT since_ms, bot, key, exchange, uid, pid, reason FROM halts ORDER BY since_ms"
     )
@@ -17,9 +17,9 @@ def read_halts(database: sqlite3.Connection) -> Halts:
 
 
 def write_halts(database: sqlite3.Connection, halts: Halts) -> None:
-    """Write the halts that stand in place of those before.
+    """Replace the stored halts by those now in force.
 
-    They are synced at once: a power cut must not release orders that were halted.
+    They are synced immediately: a power cut must not lift a halt.
     """
     rows = [(halt.since_ms, *astuple(halt.scope), *astuple(halt.origin)) for halt in halts]
     database.execute("PRAGMA synchronous = FULL")

@@ -1,4 +1,4 @@
-"""A look into a journal for `sealgate check`, whether a gateway has it or not."""
+"""A summary of a journal for `sealgate check`, whether a gateway is using it or not."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -15,9 +15,9 @@ from sealgate.orders.journal.nonces import read_marks
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """What a journal holds; `limits` by the places of pools, aged to the moment of the look.
+    """The content of a journal; `limits` by the places of pools, aged to the time of reading.
 
-    The limits at the `unread` places are there, but damaged. `nonces` are the marks of nonces.py, by place.
+    The limits at the `unread` places exist, but are damaged. `nonces` are the marks of nonces.py, by place.
     """
 
     in_doubt: int
@@ -28,9 +28,9 @@ class Insight:
 
 
 def look_into(file: Path, exchanges: Iterable[str], wall: float) -> Insight | None:
-    """Read a journal that exists, None where it is empty; `wall` is epoch seconds. Raises JournalError.
+    """Read an existing journal; return None if it is empty. `wall` is epoch seconds. Raises JournalError.
 
-    `exchanges` are the addresses of those whose limits are wanted.
+    `exchanges` are the addresses of the exchanges whose limits to read.
     """
     with as_journal_error(file), closing(connect_to_look(file)) as database:
         if is_empty(database):

@@ -1,4 +1,4 @@
-"""The journal as the gateway uses it: `intent` before an order's first byte, `ended` at its end."""
+"""The journal of a gateway: call `intent` before an order's first byte, `ended` at its end."""
 
 import asyncio
 import sqlite3
@@ -22,18 +22,18 @@ from sealgate.orders.journal.upkeep import Keeping, look_after
 from sealgate.orders.outcome import Conclusion, Ending
 from sealgate.orders.policy import Counted
 
-_PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
-MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
+_PATIENCE_S = 0.1  # with a disk that hangs, if the order is sent in any case
+MOST_REPLAYS = 10_000  # per bot, kept and read at the start
 
 log = structlog.get_logger("sealgate.journal")
 T = TypeVar("T")
 
 
 class Journal:
-    """The journal of one running gateway. Made in a running loop, before the first request.
+    """The journal of one running gateway. Create it in a running loop, before the first request.
 
-    What an earlier run had in flight is in doubt from now on, and logged. Raises JournalError; blocks while
-    the file is checked.
+    Orders that an earlier run had in flight are in doubt from now on, and logged. Raises JournalError; blocks
+    while the file is checked.
     """
 
     def __init__(self, file: Path, keeping: Keeping, system: System) -> None:
@@ -41,7 +41,7 @@ class Journal:
         self._keeping = keeping
         self._system = system
         self._loop = asyncio.get_running_loop()
-        self._begun: set[str] = set()  # orders that have not ended, and that the file has, or may have
+        self._begun: set[str] = set()  # orders that have not ended, and that are or may be in the file
         self._lock = Lock(file)
         try:
             prepare(file)
@@ -53,7 +53,7 @@ class Journal:
         _log_doubts(self.status)
 
     def _start(self, database: sqlite3.Connection) -> DatabaseThread:
-        """Read what an earlier run left, and hand the database over to its thread."""
+        """Read the records of earlier runs, and pass the database to its thread."""
         try:
             started = self._system.now()
             self._ages = Ages(self._system.wall(), started, orders.newest_s(database))
@@ -74,24 +74,24 @@ class Journal:
         look_after(database, self._keeping, self._ages.at(self._system.now()))
 
     def recall(self) -> list[Kept]:
-        """Return the file's Idempotency-Keys for `IdempotencyKeys.restore`; once, as they may be many."""
+        """Return the file's Idempotency-Keys for `IdempotencyKeys.restore`, once, as they may be many."""
         kept, self._kept = self._kept, []
         return kept
 
     def recall_passed(self) -> list[Counted]:
-        """Return what was sent under policies, the oldest first."""
+        """Return the orders sent under policies, the oldest first."""
         return self._passed
 
     async def intent(self, order: Order, *, is_cancel: bool = False) -> bool:
-        """Write an order that is about to be sent; say whether it may be.
+        """Record an order before it is sent; return whether it may be sent.
 
-        The caller calls `ended` in any case, also where the order was not sent after all, or the call was
+        The caller calls `ended` in any case, even if the order was not sent after all, or the call was
         cancelled. There are three cases:
 
-        1. The disk is in trouble, or the queue full. Nothing is written, and nobody waits. A cancel goes on
-           even so: it is worth more than its record. `journal.on_failure` may say the same of every order.
-        2. The order may go without a record: it waits for it only for a moment.
-        3. It may not: it waits until the file has it, or the disk seems to hang.
+        1. The disk is faulty, or the queue is full. Nothing is written, and the call does not wait. A cancel
+           is sent even so: it matters more than its record. `journal.on_failure` may allow it for any order.
+        2. The order may be sent without a record: it waits for the record only for a moment.
+        3. It must be recorded: it waits until it is in the file, or the disk seems to hang.
         """
         may_go_without = is_cancel or not self._keeping.must_be_written
         written: asyncio.Future[str | None] = self._loop.create_future()
@@ -106,7 +106,7 @@ class Journal:
             return True
         await asyncio.wait((written,), timeout=HANGS_AFTER_S)
         if not written.done():
-            # The write began after the wait did, and after a loop that was held the disk had no time yet.
+            # The write began after the wait; after a stall of the loop, the disk may have had no time yet.
             await asyncio.wait((written,), timeout=_PATIENCE_S)
         if not written.done():
             self._thread.log_hang()
@@ -114,10 +114,10 @@ class Journal:
         return written.result() is None
 
     def ended(self, order: Order, ending: Ending) -> None:
-        """Write how an order ended, as it was last sent; nobody waits for it.
+        """Record how an order ended, as it was last sent, without waiting for the write.
 
-        An order that was not sent, and of which the file has nothing, stays out of it: a bot that tries on
-        while the disk is full must not leave more to write than the space that is freed.
+        An order that was not sent and is not in the file is not recorded: a bot that keeps trying while the
+        disk is full must not leave more to write than the space that will be freed.
         """
         if ending.conclusion is Conclusion.NOT_SENT and order.id not in self._begun:
             return
@@ -126,30 +126,30 @@ class Journal:
         self._thread.put(settled_row(order, ending, settled_ms))
 
     async def run(self, work: Work[T]) -> T:
-        """Do work on the database in its thread, as `DatabaseThread.run`. Raises JournalError.
+        """Do work on the database in its thread, as `DatabaseThread.run` does. Raises JournalError.
 
-        Where the disk hangs, the work may be done later even so, in the order of the calls.
+        If the disk hangs, the work may still be done later, in the order of the calls.
         """
         done = asyncio.wrap_future(self._thread.run(work))
-        done.add_done_callback(asyncio.Future.exception)  # the caller may not wait for it to the end
+        done.add_done_callback(asyncio.Future.exception)  # the caller may stop waiting
         await asyncio.wait((done,), timeout=HANGS_AFTER_S)
         if not done.done():
             raise JournalError(self._file, HANGS, "check the disk")
         return done.result()
 
     def run_now(self, work: Work[T]) -> T:
-        """Do the same and block: at the start, or in another thread. Raises JournalError."""
+        """Do the same, but block: for the start, or for another thread. Raises JournalError."""
         return self._thread.run(work).result()
 
     @property
     def status(self) -> JournalStatus:
-        """The journal at this moment."""
+        """The present state of the journal."""
         return self._thread.status
 
     async def close(self) -> None:
-        """Write what is left, and let another gateway have the file.
+        """Write the remaining records, and release the file for another gateway.
 
-        Where the disk hangs, what is left may be written yet: then the lock ends with the process only.
+        If the disk hangs, the records may still be written later: the lock then lasts until the process ends.
         """
         if await asyncio.to_thread(self._thread.stop):
             self._lock.release()
@@ -167,23 +167,22 @@ def _log_doubts(status: JournalStatus) -> None:
 
 
 class OrdersInDoubt:
-    """The orders in doubt, oldest first, and the way to take them off."""
+    """The orders in doubt, oldest first, and the means to settle them."""
 
     def __init__(self, database: sqlite3.Connection, *, is_in_use: bool) -> None:
         self._database = database
         self.doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
 
     def settle(self, chosen: Sequence[Doubt], wall_ms: int) -> None:
-        """Take orders off at that time, which a running gateway notices within a second."""
+        """Settle orders at that time; a running gateway notices within a second."""
         orders.settle(self._database, [doubt.id for doubt in chosen], wall_ms)
 
 
 @contextmanager
 def orders_in_doubt(file: Path) -> Iterator[OrdersInDoubt]:
-    """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt.
+    """Open an existing journal. Raises JournalError, also if it is damaged and may hide orders in doubt.
 
-    While a gateway runs, what it has in flight is not in doubt; after its end it is. WAL lets both have the
-    file.
+    Orders in flight are in doubt only if no gateway is running. Thanks to WAL, both can use the file.
     """
     if not file.is_file():
         raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")

@@ -1,6 +1,6 @@
-"""What was learned, in the journal: the limits of each key, and the prices that policies need.
+"""Learned values in the journal: the limits of each key, and the prices that policies need.
 
-A disk that refuses costs this memory, never a request.
+If the disk fails, these values are lost, but no request is affected.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from sealgate.orders.journal.file import JournalError
 from sealgate.orders.journal.journal import Journal
 from sealgate.orders.prices import Prices
 
-UNREAD_FIX = "nothing after an update, else check journal.file; the gateway learns them anew"
+UNREAD_FIX = "after an update, nothing; otherwise check journal.file. The gateway learns the limits again"
 
 _INTERVAL_S = 60.0
-_KEPT_S = 30 * 86_400.0  # how long a pool is remembered that nothing passes any more
-_MOST_KEPT = 1000  # pools of one exchange
+_KEPT_S = 30 * 86_400.0  # how long to keep a pool without requests
+_MOST_KEPT = 1000  # pools per exchange
 
 log = structlog.get_logger("sealgate.journal")
 
@@ -30,18 +30,22 @@ Price = tuple[str, str, str, float]  # exchange, symbol, price, epoch seconds
 
 
 def _read_row(limits: bytes, age_s: float) -> Snapshot:
-    """Return what was learned of a pool, so much older. Raises sqlite3.DataError where it is damaged."""
+    """Return the learned limits of a pool, aged by `age_s`. Raises sqlite3.DataError if damaged."""
     try:
         kept = json.loads(limits)
         if isinstance(kept, list) and all(isinstance(one, dict) for one in kept):
             return [aged(one, age_s) for one in kept]
-    except (ValueError, RecursionError, OverflowError):  # no JSON, too deep for it, too large for a float
+    except (
+        ValueError,
+        RecursionError,
+        OverflowError,
+    ):  # not JSON, too deeply nested, or too large
         pass
-    raise sqlite3.DataError("what was learned is damaged, or of another version")
+    raise sqlite3.DataError("the learned limits are damaged, or from another version")
 
 
 def write_limits(database: sqlite3.Connection, learned: Mapping[str, Snapshot], wall: float) -> None:
-    """Write what was learned, by place; others stay for a month. Raises sqlite3.Error."""
+    """Write learned limits, by place; rows of other places stay for a month. Raises sqlite3.Error."""
     rows = [(place, json.dumps(limits), wall) for place, limits in learned.items() if limits]
     forgotten = [(place,) for place, limits in learned.items() if not limits]
     with database:
@@ -59,14 +63,14 @@ def _write_prices(database: sqlite3.Connection, prices: Iterable[Price]) -> None
 def read_limits(
     database: sqlite3.Connection, exchange: str, wall: float
 ) -> tuple[dict[str, Snapshot], dict[str, str]]:
-    """Return the limits of an exchange's pools, aged by the time since, and the cause for each damaged one.
+    """Return the limits of an exchange's pools, aged until now, and the cause for each damaged one.
 
-    Both are by place, which begins with the exchange's address. `wall` is epoch seconds. What nobody wrote
-    for a month is left out.
+    Both are by place, which begins with the exchange's address. `wall` is epoch seconds. Rows not written for
+    a month are left out.
     """
     kept: dict[str, Snapshot] = {}
     damaged: dict[str, str] = {}
-    # As bytes: whether they are text is found out with all else that may be wrong with them.
+    # As bytes: that they are text is checked together with everything else.
     statement = (
         "SELECT subject, CAST(limits AS BLOB), at FROM learned"
         " WHERE substr(subject, 1, ?) = ? AND at > ? ORDER BY at DESC LIMIT ?"
@@ -81,9 +85,9 @@ def read_limits(
 
 
 class LearnedKeeper:
-    """Writes what was learned once a minute, when a pause begins, and at the end.
+    """Writes learned limits and prices once a minute, when a pause begins, and at the end.
 
-    `prices` are those of each exchange; one that a reload adds is kept, too.
+    `prices` are those of each exchange, including exchanges added by a reload.
     """
 
     def __init__(self, journal: Journal, prices: Mapping[str, Prices], system: System) -> None:
@@ -92,18 +96,18 @@ class LearnedKeeper:
         self._system = system
         self._schedulers: Mapping[str, RateScheduler] = {}
         self._writing: asyncio.Task[None] | None = None
-        self._is_due = False  # a pause began since what is written was gathered
+        self._is_due = False  # a pause began after the values for the present write were collected
 
     def follow(self, schedulers: Mapping[str, RateScheduler]) -> None:
-        """Keep what these learn from now on; they are by the address of their exchange."""
+        """Write what these schedulers learn from now on; they are by the address of their exchange."""
         self._schedulers = schedulers
         for scheduler in schedulers.values():
             scheduler.on_pause = self._keep_soon
 
     def recall(self, exchanges: Iterable[str]) -> dict[str, dict[str, Snapshot]]:
-        """Return what was kept of the exchanges that are not followed yet; blocks.
+        """Return the stored limits of exchanges that are not followed yet; blocks.
 
-        They start from it, before their first request. What cannot be read is logged.
+        They start from these, before their first request. Unreadable rows are logged.
         """
         wall = self._system.wall()
         kept: dict[str, dict[str, Snapshot]] = {}
@@ -126,7 +130,7 @@ class LearnedKeeper:
         return kept
 
     def recall_prices(self) -> None:
-        """Let the exchanges' prices start from what was kept; blocks. What cannot be read is logged."""
+        """Load the stored prices of the exchanges; blocks. Unreadable rows are logged."""
         kept: dict[str, dict[str, tuple[str, float]]] = {}
         wall = self._system.wall()
         try:
@@ -147,9 +151,9 @@ class LearnedKeeper:
             await self.keep()
 
     def _keep_soon(self) -> None:
-        """Write in the background: a pause must be known to the next run, even if this one is killed.
+        """Write in the background, so that the next run knows of a pause even if this one is killed.
 
-        Pauses that begin while it writes are written together, so that many take no time from orders.
+        Pauses that begin during a write are written together, so that many cost no time of orders.
         """
         self._is_due = True
         if self._writing is None:
@@ -164,7 +168,7 @@ class LearnedKeeper:
             self._writing = None
 
     async def keep(self) -> None:
-        """Write now; a disk that refuses is logged."""
+        """Write now; log it if the disk fails."""
         now, wall = self._system.now(), self._system.wall()
         limits: dict[str, Snapshot] = {}
         for scheduler in self._schedulers.values():
@@ -177,7 +181,7 @@ class LearnedKeeper:
 
         def write(database: sqlite3.Connection) -> None:
             write_limits(database, limits, wall)
-            if prices:  # else those in the file stay, which are not trusted for longer than an hour
+            if prices:  # otherwise the stored prices stay, which are trusted for an hour at most
                 _write_prices(database, prices)
 
         try:

@@ -1,7 +1,6 @@
-"""The lock that keeps a second gateway from a journal, and who holds it.
+"""The lock that keeps a second gateway from using a journal, and its holder.
 
-It is a file beside the journal: closing any descriptor of the journal itself would drop the POSIX locks that
-SQLite holds on it.
+It is a separate file: closing any descriptor of the journal itself would drop SQLite's POSIX locks on it.
 """
 
 import fcntl
@@ -13,13 +12,14 @@ from sealgate.orders.journal.file import MODE, JournalError, as_journal_error
 
 UNNAMED = 0  # a gateway whose process id is not known
 _PID_BYTES = 20
-_FIX = "stop that one, or give each a file of its own, and one limits.redis if they share a key"
+_FIX = "stop the other gateway, or give each its own journal.file, and both one limits.redis if they share "
+"an API key"
 
 
 class Lock:
-    """Held by the one gateway that uses a journal, until `release` or the end of its process.
+    """The lock of the gateway that uses a journal, held until `release` or the end of its process.
 
-    Raises JournalError where another gateway holds it, or where it cannot be taken.
+    Raises JournalError if another gateway holds it, or it cannot be taken.
     """
 
     def __init__(self, file: Path) -> None:
@@ -35,19 +35,19 @@ class Lock:
             self.release()
             who = "another gateway" if pid == UNNAMED else f"another gateway (pid {pid})"
             raise JournalError(file, f"{who} uses it", _FIX)
-        with suppress(OSError):  # a full disk; only people read the number
+        with suppress(OSError):  # a full disk; the number is only for people
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
 
     def release(self) -> None:
-        """Let another gateway have the journal."""
+        """Release the journal for another gateway."""
         os.close(self._descriptor)
 
 
 def user_of(file: Path) -> int | None:
-    """Return the process id of the gateway that uses a journal, UNNAMED if not known, None if none does.
+    """Return the process id of the gateway that uses a journal, UNNAMED if unknown, None if there is none.
 
-    Raises OSError, or JournalError where the disk has no locks.
+    Raises OSError, or JournalError if the disk does not support locks.
     """
     try:
         descriptor = os.open(lock_file(file), os.O_RDONLY | os.O_CLOEXEC)
@@ -60,13 +60,13 @@ def user_of(file: Path) -> int | None:
 
 
 def lock_file(file: Path) -> Path:
-    """Return where the lock of a journal is."""
+    """Return the path of a journal's lock."""
     return file.with_name(f"{file.name}-lock")
 
 
 def _pid_in(descriptor: int) -> int:
     text = os.pread(descriptor, _PID_BYTES, 0).strip()
-    # A gateway in another container may have the number of this process.
+    # A gateway in another container may have the same process id as this process.
     return int(text) if text.isdigit() and int(text) != os.getpid() else UNNAMED
 
 
@@ -75,7 +75,7 @@ def _try_lock(file: Path, descriptor: int, kind: int) -> bool:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError as error:  # ENOLCK and others, mostly of a network disk
+    except OSError as error:  # ENOLCK and others, mostly on network disks
         cause = f"it cannot be locked: {str(error.strerror).lower()}"
         raise JournalError(file, cause, "choose a path on a disk of this machine") from None
     return True

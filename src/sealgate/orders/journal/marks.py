@@ -1,7 +1,7 @@
-"""Marks that a journal was used here, so that its loss, and that of the halts in it, is noticed.
+"""Marks that a journal was used here, so that its loss (and that of its halts) is noticed.
 
-Marks are small files: beside the journal, in systemd's state folder, and beside each secret that is a file,
-if the gateway may write there. Folders in which others can replace files do not count.
+Marks are small files: beside the journal, in systemd's state folder, and beside each secret in a file, if the
+gateway may write there. Folders in which other users can replace files are ignored.
 """
 
 import contextlib
@@ -18,13 +18,13 @@ from sealgate.machine.paths import way_fault
 
 _MODE = 0o600
 WHAT_IS_LOST = "halts, orders in doubt and used Idempotency-Keys"
-LOST_FIX = "if you did not remove it, stop the gateway, put the file back, and find out who did"
+LOST_FIX = "if you did not remove it, stop the gateway, put the file back, and find out who removed it"
 
 log = structlog.get_logger("sealgate.journal")
 
 
 def places(config: Config, environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders beside the journal's own that may have marks."""
+    """Return the folders, besides the journal's own, that may have marks."""
     folders = [
         Path(one.removeprefix("file:")).parent
         for one in config.secret_references()
@@ -43,7 +43,7 @@ class Marks:
         self._folders = list(dict.fromkeys(map(os.path.realpath, (self._file.parent, *folders))))
 
     def lost(self) -> str | None:
-        """Return which journal is missing that was used here before, in words; None if none is."""
+        """Return, in words, the journal that was used here before and is missing; None if none is."""
         times = [] if self._file.exists() else [mark.stat().st_mtime for mark in self._found()]
         if not times:
             return None
@@ -51,7 +51,7 @@ class Marks:
         return f"{self._file}, which a gateway last opened on {last}"
 
     def note(self) -> str | None:
-        """Log, and return, what is lost if the journal has to be made anew. Call it before it is made."""
+        """Log and return what a missing journal means. Call it before a new journal is created."""
         if (lost := self.lost()) is not None:
             words = f"{lost}, was missing at the start: {WHAT_IS_LOST} are forgotten"
             log.warning("journal_lost", cause=words, fix=LOST_FIX)
@@ -61,7 +61,7 @@ class Marks:
         return None
 
     def leave(self) -> None:
-        """Leave a mark wherever this user may; call it once the journal is open."""
+        """Leave a mark in each folder that this user may write to; call it once the journal is open."""
         text = (
             f"Sealgate opened its journal {self._file} at the time of this file, and warns at the\n"
             "next start if the journal is gone. Remove this file once you no longer use that journal.\n"

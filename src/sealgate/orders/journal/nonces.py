@@ -1,8 +1,8 @@
-"""Up to which number each key's nonces are reserved, so that those after a restart are above those before.
+"""The number up to which each key's nonces are reserved, so that they keep rising over a restart.
 
-A mark is written some seconds ahead of what is used, so that few requests wait for the disk. A disk that
-refuses costs the memory of the nonces, never a request: they go by the time then, and an order is refused for
-its own record.
+A mark is written some seconds ahead of the nonces in use, so that few requests wait for the disk. If the disk
+fails, the nonces follow the time, and no request fails because of that; an order is then refused because it
+cannot be recorded.
 """
 
 import asyncio
@@ -22,7 +22,8 @@ from sealgate.orders.journal.lock import user_of
 
 FAR_S = 60.0
 FAR_FIX = (
-    "if the exchange refuses them or a clock was wrong, make a new API key; until then they go on above it"
+    "if the exchange refuses them, or a clock was wrong, make a new API key; until then nonces continue "
+    "above it"
 )
 _UNRESERVED_FIX = (
     "free space, or check journal.file; until then a restart does not know which nonces were used"
@@ -33,7 +34,7 @@ log = structlog.get_logger("sealgate.journal")
 
 
 def raise_mark(database: sqlite3.Connection, place: str, until: int) -> int:
-    """Write that nonces up to `until` may be used, unless more are; return the mark of before, or 0.
+    """Reserve nonces up to `until`, unless more are reserved; return the previous mark, or 0.
 
     Raises sqlite3.Error.
     """
@@ -51,10 +52,11 @@ def read_marks(database: sqlite3.Connection) -> dict[str, int]:
 
 
 def nonce_of_command(file: Path | None, nonces: Nonces, now_ms: int) -> tuple[bytes, str]:
-    """Return a nonce for a request of a command, and in words why it does not go by the mark, if so.
+    """Return a nonce for a request of a command, and the reason, in words, if it ignores the mark.
 
-    It is above the mark, which it moves, so that the next start goes above it. While a gateway holds the
-    journal its nonces follow the time, below the mark: one above that would make the exchange refuse them.
+    The nonce is above the mark, and raises it, so that the next start continues above it. While a gateway
+    holds the journal, the gateway's nonces follow the time, below the mark: a nonce above the mark would make
+    the exchange refuse them.
     """
     if not nonces.is_number or file is None or not file.exists():
         return nonces.take(now_ms), ""
@@ -78,13 +80,13 @@ class NoncesKeeper:
         self._journal = journal
         self._system = system
         self._writing: dict[str, asyncio.Task[None]] = {}
-        self._again_at = -math.inf  # while the disk refuses or hangs, one request a second tries it
+        self._again_at = -math.inf  # while the disk fails or hangs, one request a second tries it
         self._is_trouble_logged = False
 
     async def reserve(self, nonces: Nonces, key: tuple[str, str], now_ms: int) -> None:
-        """Return when the next ones are reserved, or cannot be. `now_ms` is the exchange's time.
+        """Wait until the next nonces are reserved, or cannot be. `now_ms` is the exchange's time.
 
-        `key` is the names of the exchange and of the key, for the log.
+        `key` has the names of the exchange and of the API key, for the log.
         """
         while nonces.lacks(now_ms) and self._system.now() >= self._again_at:
             if (task := self._writing.get(nonces.place)) is None:

@@ -1,4 +1,4 @@
-"""The statements on the table of orders. Each may raise sqlite3.Error."""
+"""The statements on the table of orders. All functions may raise sqlite3.Error."""
 
 import sqlite3
 from collections import Counter
@@ -12,11 +12,11 @@ from sealgate.orders.journal.rows import LOOKED_UP, SENT, UNKNOWN, Order, Row, r
 from sealgate.orders.journal.schema import IN_DOUBT, ORDER_COLUMNS, SETTLED, SETTLED_KIND
 from sealgate.orders.journal.shedding import SettledKind
 
-# ruff: noqa: S608 - the statements are put together of our own names alone
+# ruff: noqa: S608 - the statements are assembled only from our own names
 
 ALL = -1  # SQLite's LIMIT without a limit
 
-# What is written anew at each attempt and at the end; all else stays as it was first.
+# Columns rewritten at each attempt and at the end; all others keep their first value.
 _CHANGING = (
     *("digest", "timestamp_ms", "fence_ms", "attempts", "sent_ms", "sent_body"),
     *list(ORDER_COLUMNS)[len(Order._fields) :],
@@ -57,7 +57,7 @@ FROM orders WHERE rowid IN (
 
 
 def write(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Write rows, later ones over earlier ones, in one transaction."""
+    """Write rows in one transaction; later ones replace earlier ones."""
     with database:
         for row in rows:
             count_row(database, row)
@@ -65,33 +65,33 @@ def write(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
 
 
 def recover(database: sqlite3.Connection, settled_ms: int) -> None:
-    """Put in doubt what an earlier run of the gateway had in flight when it ended, as of `settled_ms`."""
+    """Mark orders that an earlier run had in flight as in doubt, dated `settled_ms`."""
     with database:
         statement = "UPDATE orders SET state = ?, settled_ms = ? WHERE state = ?"
         database.execute(statement, (UNKNOWN, settled_ms, SENT))
 
 
 def newest_s(database: sqlite3.Connection) -> float | None:
-    """Return when the newest row was settled, epoch seconds as `Ages` counts them."""
+    """Return the date of the newest settled row, in epoch seconds by `Ages`."""
     (newest_ms,) = database.execute("SELECT max(settled_ms) FROM orders").fetchone()
     return None if newest_ms is None else newest_ms / 1000
 
 
 def count_in_doubt(database: sqlite3.Connection) -> Counter[str]:
-    """Return how many orders are in doubt at each exchange."""
+    """Return the number of orders in doubt at each exchange."""
     statement = f"SELECT exchange, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY exchange"
     return Counter(dict(database.execute(statement)))
 
 
 def in_doubt(database: sqlite3.Connection, most: int, *, is_left_alone: bool = False) -> tuple[Doubt, ...]:
-    """Return the oldest orders in doubt. Where no gateway runs, these include those that were in flight."""
+    """Return the oldest orders in doubt; if no gateway is running, including orders that were in flight."""
     rows = database.execute(_ALL_DOUBTS if is_left_alone else _DOUBTS, (most,))
     target_at = _TOLD.index("target")
     return tuple(Doubt(*row, **read_terms(body, row[target_at])._asdict()) for body, *row in rows)
 
 
 def settle(database: sqlite3.Connection, ids: Iterable[str], wall_ms: int) -> None:
-    """Take orders out of doubt that a person looked up; `wall_ms` dates the first settled row of a file."""
+    """Settle orders that a person has looked up; `wall_ms` dates the first settled row of a file."""
     statement = (
         "UPDATE orders SET state = ?, settled_ms = ?, sent_body = NULL WHERE id = ? AND state IN (?, ?)"
     )
@@ -102,7 +102,7 @@ def settle(database: sqlite3.Connection, ids: Iterable[str], wall_ms: int) -> No
 
 
 def prune(database: sqlite3.Connection, before_ms: int, most: int) -> int:
-    """Delete those of the `most` oldest settled orders that were settled before then; return how many."""
+    """Delete, of the `most` oldest settled orders, those settled before `before_ms`; return their number."""
     with database:
         count = database.execute(_PRUNE, (most, before_ms)).rowcount
     if count:
@@ -111,7 +111,7 @@ def prune(database: sqlite3.Connection, before_ms: int, most: int) -> int:
 
 
 def count_settled(database: sqlite3.Connection) -> dict[SettledKind, Counter[str]]:
-    """Return how many settled rows each bot has, by kind; as fast as the index is read."""
+    """Return the number of settled rows of each bot, by kind; it reads only the index."""
     counts = {kind: Counter[str]() for kind in SettledKind}
     statement = f"SELECT {SETTLED_KIND}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
     for kind, bot, count in database.execute(statement):
@@ -120,16 +120,16 @@ def count_settled(database: sqlite3.Connection) -> dict[SettledKind, Counter[str
 
 
 def doubts_by_bot(database: sqlite3.Connection) -> Counter[str]:
-    """Return how many orders in doubt each bot has."""
+    """Return the number of orders in doubt of each bot."""
     statement = f"SELECT bot, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY bot"
     return Counter(dict(database.execute(statement)))
 
 
 def drop(database: sqlite3.Connection, kind: SettledKind, bot: str, most: int) -> None:
-    """Delete the `most` oldest settled rows that a bot has of a kind; of REPLIES only the replies go.
+    """Delete the `most` oldest settled rows of a bot and kind; of REPLIES, delete only the replies.
 
-    A row that loses its reply is deleted and written anew in its place: an UPDATE that makes a row smaller
-    leaves the room to its page, where nothing uses it.
+    A row that loses its reply is deleted and reinserted: after an UPDATE that shrinks a row, nothing would
+    use the free room in its page.
     """
     chosen = (kind, bot, most)
     with database:
@@ -140,12 +140,12 @@ def drop(database: sqlite3.Connection, kind: SettledKind, bot: str, most: int) -
 
 
 def _give_back(database: sqlite3.Connection) -> None:
-    # As a script, because `execute` stops at its first row, which has no columns: after one page.
+    # As a script, because `execute` stops at the first row (without columns), after one page.
     database.executescript("PRAGMA incremental_vacuum")
 
 
 def used_bytes(database: sqlite3.Connection) -> int:
-    """Return how much of the file holds anything."""
+    """Return how many bytes of the file are in use."""
     (count,) = database.execute(
         "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count"
     ).fetchone()
@@ -154,9 +154,9 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def kept_replays(database: sqlite3.Connection, since_ms: int, most: int, now_ms: int) -> Iterator[Kept]:
-    """Return what is known of Idempotency-Keys since then, the newest first.
+    """Return the Idempotency-Keys settled since then, the newest first.
 
-    Of each bot at each exchange there are at most so many. Raises sqlite3.DataError where a row is damaged.
+    At most `most` are returned for each bot at each exchange. Raises sqlite3.DataError for a damaged row.
     """
     for row in database.execute(_REPLAYS, (since_ms, most)):
         try:

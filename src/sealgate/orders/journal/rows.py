@@ -1,9 +1,9 @@
-"""What a row of `orders` says: an order as it was sent, and how it ended.
+"""The rows of `orders`: an order as it was sent, and how it ended.
 
-An order is whatever is not a read. Its row is written whole each time: as `sent` before the first byte of
-each attempt, and with its ending after the last one. So a write that failed is simply done again later, and
-one statement serves all. No secret is kept, the body of an order only until it is known how it ended, and its
-reply only where an Idempotency-Key may ask for it again.
+Every request that is not a read counts as an order. Its complete row is written each time: as `sent` before
+the first byte of each attempt, and with its ending after the last one. So a failed write can simply be
+repeated later, and one statement serves all. No secret is stored. The body of an order is stored until its
+result is known, and its reply only if an Idempotency-Key may request it again.
 """
 
 import json
@@ -14,10 +14,10 @@ from sealgate.orders.journal.schema import ORDER_COLUMNS
 from sealgate.orders.outcome import LARGEST_BODY, BotReply, Conclusion, Ending, is_remembered
 from sealgate.venues.routes import Lane
 
-# The states of a row are those two and the conclusions. `sent` is in doubt at the next start.
+# The states of a row are these two and the conclusions. `sent` means in doubt at the next start.
 SENT, LOOKED_UP = "sent", "looked_up"
 UNKNOWN = Conclusion.UNKNOWN.value
-_LARGEST_SENT = 4096  # bytes; an order has a few hundred
+_LARGEST_SENT = 4096  # bytes; a typical order has a few hundred
 _STATE = list(ORDER_COLUMNS).index("state")
 _EXCHANGE = list(ORDER_COLUMNS).index("exchange")
 
@@ -28,10 +28,10 @@ Ended = tuple[str, str, str, str, str, int, int | None, str | None, bytes | None
 class Order(NamedTuple):
     """An order as its latest attempt was signed; times are epoch ms.
 
-    `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
-    orders/idempotency.py, None without an Idempotency-Key. `sent_ms`, `timestamp_ms`, which was signed, and
-    `fence_ms` are by the exchange's clock. `counted` is how many orders it is to its bot's policies, 0
-    without any, and `notional` what they are worth. `sent_body` is None where it was too large.
+    `id` is the gateway's own and unique, `request_id` the bot's if it sent one. `digest` is that of
+    orders/idempotency.py, None without an Idempotency-Key. `sent_ms`, `timestamp_ms` (which was signed) and
+    `fence_ms` are on the exchange's clock. `counted` is its number of orders for the bot's policies, 0
+    without policies, and `notional` their value. `sent_body` is None if it was too large.
     """
 
     id: str
@@ -55,39 +55,39 @@ class Order(NamedTuple):
 
 
 def kept_body(body: bytes) -> bytes | None:
-    """Return the body of an order for its row, None where it is too large to be one order's."""
+    """Return the body of an order for its row, None if it is too large for a single order."""
     return body if len(body) <= _LARGEST_SENT else None
 
 
 def sent_row(order: Order) -> Row:
-    """Return the row of an order that is about to be sent."""
+    """Return the row of an order before it is sent."""
     return (*order, SENT, None, None, None, None)
 
 
 def settled_row(order: Order, ending: Ending, settled_ms: int) -> Row:
     """Return the row of an order that ended at `settled_ms`, by `Ages`."""
-    # 1. A key that may be used again needs no digest.
+    # 1. An Idempotency-Key that may be used again needs no digest.
     if order.digest is not None and not is_remembered(ending):
         order = order._replace(digest=None)
-    # 2. The reply is kept where the key may ask for it, if it is not too large.
+    # 2. The reply is stored if the Idempotency-Key may request it, unless it is too large.
     reply = ending.reply
     status, head, body = None if reply is None else reply.status, None, None
     if reply is not None and order.digest is not None and len(reply.body) <= LARGEST_BODY:
         # ASCII, because a phrase may hold surrogates, which only JSON can escape.
         pairs = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in reply.fields]
         head, body = json.dumps([reply.phrase, pairs]), reply.body
-    # 3. What was sent is kept for a person, while nobody knows what became of it.
+    # 3. The body is stored for a person while the result of the order is unknown.
     sent_body = order.sent_body if ending.conclusion is Conclusion.UNKNOWN else None
     return (*order[:-1], sent_body, ending.conclusion.value, status, settled_ms, head, body)
 
 
 def is_sent(row: Row) -> bool:
-    """Ask whether a row is an intent, and not an ending."""
+    """Return whether a row is an intent, not an ending."""
     return row[_STATE] == SENT
 
 
 def is_unknown(row: Row) -> bool:
-    """Ask whether a row puts its order in doubt."""
+    """Return whether a row marks its order as in doubt."""
     return row[_STATE] == UNKNOWN
 
 
@@ -97,9 +97,9 @@ def exchange_of(row: Row) -> str:
 
 
 def read_kept(ended: Ended, now_ms: int) -> Kept:
-    """Return what an Idempotency-Key is remembered by; `now_ms` is by `Ages`.
+    """Return the memory of an Idempotency-Key from its row; `now_ms` is by `Ages`.
 
-    Raises ValueError where `settled_row` wrote no such row: SQLite has no check sums.
+    Raises ValueError for a row that `settled_row` cannot have written: SQLite has no check sums.
     """
     bot, exchange, key, digest, state, fence_ms, status, head, body, settled_ms = ended
     try:

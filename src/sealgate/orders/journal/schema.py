@@ -1,8 +1,8 @@
-"""The tables of the journal. Only files of this VERSION are used; no other was ever released."""
+"""The tables of the journal. Only files of this VERSION are used; no other version was ever released."""
 
 VERSION = 9
 
-# The columns of `orders`: those of `rows.Order`, in its order, then how the order ended.
+# The columns of `orders`: the fields of `rows.Order`, in the same sequence, then the ending.
 ORDER_COLUMNS = {
     "id": "TEXT PRIMARY KEY",
     "request_id": "TEXT NOT NULL",
@@ -28,13 +28,13 @@ ORDER_COLUMNS = {
     "head": "TEXT",
     "body": "BLOB",
 }
-# The states are literals: SQLite uses a partial index only where a statement repeats its condition.
+# The states are literals: SQLite uses a partial index only if a statement repeats its condition.
 IN_DOUBT = "state = 'unknown'"
 SETTLED = "state NOT IN ('sent', 'unknown')"
 SETTLED_KIND = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `SettledKind`
 
-# `counted` has how many orders each bot sent to each exchange under a policy, by second, and what they are
-# worth together, as a decimal number: see `counts`. In `halts`, NULL stands for all.
+# `counted` has the number of orders that each bot sent to each exchange under a policy, by second, and their
+# total value as a decimal number: see `counts`. In `halts`, NULL means all.
 SCHEMA = f"""
 CREATE TABLE learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
 CREATE TABLE prices (

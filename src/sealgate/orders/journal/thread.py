@@ -1,18 +1,18 @@
-"""The one thread that has the database, and what follows when the disk fails it.
+"""The one thread that uses the database, and its behaviour when the disk fails.
 
-`put` writes a row of an order, `run` does anything else. All rows that wait become one transaction (a group
-commit), so that many orders at once wait hardly longer than one. What `run` was given follows them, one by
-one. Once a second the thread looks after the file.
+`put` writes an order's row, `run` does any other work. All waiting rows become one transaction (a group
+commit), so that many simultaneous orders wait hardly longer than one. Work given to `run` follows, one by
+one. Once a second the thread does the file's upkeep.
 
-There are three cases of a bad disk:
+There are three cases of a faulty disk:
 
-1. It refuses to write an order. That is a trouble, until looking after the file succeeds again. Meanwhile the
-   disk is not tried for each order: intents fail at once, and endings are owed, to be written later.
-2. It hangs. Those who wait see by the clock that the work under way has taken too long, and count it as a
-   trouble until the work is done; what comes meanwhile is not even queued.
-3. It refuses what `run` was given. That is told to the caller alone.
+1. It fails to write an order. That is a trouble until the upkeep succeeds again. Meanwhile the disk is not
+   tried for each order: intents fail immediately, and endings are owed, to be written later.
+2. It hangs. Waiting requests see by the clock that the present work has taken too long, and treat it as a
+   trouble until the work is done; new rows are not even queued.
+3. It fails at work given to `run`. Only the caller is told.
 
-A file that was moved away or replaced counts as a disk that refuses, until the same file is back.
+A file that was moved away or replaced counts as a disk that fails, until the same file is back.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ from sealgate.orders.journal.file import Identity, JournalError, as_journal_erro
 from sealgate.orders.journal.rows import Row, exchange_of, is_sent, is_unknown
 from sealgate.orders.journal.upkeep import checkpoint
 
-HANGS_AFTER_S = 2.0  # in one piece of work; no order waits for longer
-SHOWN = 100  # orders in doubt at hand
+HANGS_AFTER_S = 2.0  # in one piece of work; no order waits longer
+SHOWN = 100  # orders in doubt in memory
 _LOOK_S = 1.0
 _MOST_AT_ONCE = 1000  # rows of one transaction
-_MOST_OWED = 10_000  # endings; those beyond it stay `sent`, and so are in doubt at the next start
+_MOST_OWED = 10_000  # endings; rows beyond it stay `sent`, and so are in doubt at the next start
 _STOP_S = 10.0
 HANGS = "the disk does not respond"
 _FIX = "free space, or check journal.file; the gateway tries again every second"
@@ -53,7 +53,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 
 class _Write(NamedTuple):
-    """A row, and the future of the request that waits for it: its result is None, or the trouble in words."""
+    """A row, and the future of the waiting request, whose result is None, or the trouble in words."""
 
     row: Row
     written: asyncio.Future[str | None] | None
@@ -65,10 +65,10 @@ class _Job(NamedTuple):
 
 
 class DatabaseThread:
-    """The thread, its queue and its connection. Made in a running loop, whose futures it answers.
+    """The thread, its queue and its connection. Create it in a running loop, whose futures it completes.
 
-    `database` is open and handed over. `look_after` is done once a second. Raises JournalError where the file
-    is gone already.
+    `database` is open, and belongs to the thread from now on. `look_after` is called once a second. Raises
+    JournalError if the file is already gone.
     """
 
     def __init__(
@@ -100,12 +100,13 @@ class DatabaseThread:
         self._thread = threading.Thread(target=self._run, name="sealgate-journal", daemon=True)
         self._thread.start()
 
-    # What other threads call.
+    # Called by other threads.
 
     def put(self, row: Row, written: asyncio.Future[str | None] | None = None) -> bool:
-        """Add a row to what is written next, and say whether it was; rows of one order stay in their order.
+        """Queue a row, and return whether it was queued; rows of one order keep their sequence.
 
-        Behind a disk that hangs there is a bound; what goes beyond it is lost as endings are that are owed.
+        While the disk hangs, the queue is bounded; rows beyond the bound are lost, like endings that are
+        owed.
         """
         if self._queue.qsize() >= _MOST_OWED:
             return False
@@ -113,9 +114,9 @@ class DatabaseThread:
         return True
 
     def run(self, work: Work[T]) -> Future[T]:
-        """Do work on the database, after what waits; the future raises JournalError where that fails.
+        """Do work on the database, after the waiting rows; the future raises JournalError on failure.
 
-        Work that writes is a transaction of its own. While there is a trouble, nothing is tried.
+        Work that writes is a separate transaction. During a trouble, nothing is tried.
         """
         done: Future[T] = Future()
         if (trouble := self.status.trouble) is not None:
@@ -125,7 +126,7 @@ class DatabaseThread:
         return done
 
     def stop(self) -> bool:
-        """Write what is left and end; say whether it did. Blocks for as long as that takes, within reason."""
+        """Write the remaining rows and end; return whether it ended. Blocks, but not indefinitely."""
         self._queue.put(None)
         self._thread.join(_STOP_S)
         if self._thread.is_alive():
@@ -138,19 +139,19 @@ class DatabaseThread:
         return self._system.now() - self._busy_since >= HANGS_AFTER_S
 
     def log_hang(self) -> None:
-        """Log that the disk does not answer, if it does not; once until it does."""
+        """If the disk hangs, log it, once for each time."""
         if self.is_hanging and not self._is_hang_logged:
             self._is_hang_logged = True
             self._log_failure(HANGS, _FIX_HANG)
 
     @property
     def status(self) -> JournalStatus:
-        """The journal as of the latest transaction, or as a hang left it."""
+        """The state of the journal as of the latest transaction, or the hang."""
         if self.is_hanging:
             return replace(self._status, trouble=HANGS, is_refusing=self._must_be_written)
         return self._status
 
-    # What the thread does.
+    # Called by the thread itself.
 
     def _run(self) -> None:
         is_running = True
@@ -159,9 +160,7 @@ class DatabaseThread:
             is_running = None not in items
             with self._timed():
                 self._write([item for item in items if isinstance(item, _Write)])
-            for job in [
-                item for item in items if isinstance(item, _Job)
-            ]:  # no name stays with an order's row
+            for job in [item for item in items if isinstance(item, _Job)]:  # no variable keeps an order's row
                 with self._timed():
                     self._do(job)
             if self._system.now() >= self._look_at or not is_running:
@@ -173,7 +172,7 @@ class DatabaseThread:
         self._close()
 
     def _next_items(self) -> list[_Write | _Job | None]:
-        """Wait until there is something to do; return all that is there, None at its end to stop."""
+        """Wait for work; return everything that is queued, with None at its end to stop."""
         items: list[_Write | _Job | None] = []
         with contextlib.suppress(queue.Empty):
             items.append(self._queue.get(timeout=max(0.0, self._look_at - self._system.now())))
@@ -207,7 +206,7 @@ class DatabaseThread:
             self._owed += [row for row in rows if not is_sent(row)][: _MOST_OWED - len(self._owed)]
         self._publish()
         waiting = [write.written for write in writes if write.written is not None]
-        with contextlib.suppress(RuntimeError):  # the loop is closed: no request waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no request is waiting
             self._loop.call_soon_threadsafe(_resolve, waiting, self._trouble)
 
     def _do(self, job: _Job) -> None:
@@ -223,7 +222,7 @@ class DatabaseThread:
             job.done.set_result(result)
 
     def _look(self) -> None:
-        """Write what is owed and look after the file; where both succeed, the disk is well again."""
+        """Write owed endings and do the file's upkeep; if both succeed, the disk works again."""
         try:
             database = self._connection()
             orders.write(database, self._owed)
@@ -239,8 +238,8 @@ class DatabaseThread:
         self._publish()
 
     def _connection(self) -> sqlite3.Connection:
-        """Return the connection, opened anew after a failure, which shows whether the file can be used."""
-        self._identity.check()  # each time: SQLite would go on writing to a file that nobody finds
+        """Return the connection, reopened after a failure to test whether the file can be used."""
+        self._identity.check()  # each time: SQLite would keep writing to a file that was moved away
         if self._database is None:
             self._database = connect(self._file)
             check_sound(self._database, self._file, "quick_check")
@@ -249,7 +248,8 @@ class DatabaseThread:
     def _close(self) -> None:
         if self._database is not None:
             with contextlib.suppress(sqlite3.Error):
-                # Closing does not checkpoint a file that was moved away: the latest orders would stay behind.
+                # Closing does not checkpoint a file that was moved away: the latest orders would be lost with
+                # the log.
                 checkpoint(self._database)
             with contextlib.suppress(sqlite3.Error):
                 self._database.close()
@@ -282,5 +282,5 @@ class DatabaseThread:
 
 
 def _resolve(waiting: Sequence[asyncio.Future[str | None]], trouble: str | None) -> None:
-    for written in waiting:  # nobody cancels these: a request that stops waiting leaves them
+    for written in waiting:  # these are never cancelled: a request that stops waiting leaves them
         written.set_result(trouble)

@@ -1,4 +1,4 @@
-"""What the journal's file needs from time to time: to be synced, and to stay small."""
+"""Upkeep of the journal's file: sync it, and keep it small."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from sealgate.orders.journal import orders
 from sealgate.orders.journal.shedding import Shedding
 
-_PRUNED_AT_ONCE = 100  # rows of one transaction
-_MOST_TURNS = 40  # each time, so that no order waits for long
+_PRUNED_AT_ONCE = 100  # rows per transaction
+_MOST_TURNS = 40  # per call, so that no order waits for long
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How long settled orders are kept, how large the file may grow with them, and what a bad disk costs.
+    """How long to keep settled orders, how large the file may become, and whether a faulty disk stops orders.
 
     `must_be_written` refuses orders that cannot be journalled.
     """
@@ -23,7 +23,7 @@ class Keeping:
 
 
 def look_after(database: sqlite3.Connection, keeping: Keeping, now_s: float) -> None:
-    """Sync what was written, and delete what is too old or too much; `now_s` is by `Ages`.
+    """Sync the file, and delete rows that are too old or too many; `now_s` is by `Ages`.
 
     May raise sqlite3.Error.
     """
@@ -43,5 +43,5 @@ def look_after(database: sqlite3.Connection, keeping: Keeping, now_s: float) -> 
 
 
 def checkpoint(database: sqlite3.Connection) -> None:
-    """Move what was written from the log into the file, and sync it. May raise sqlite3.Error."""
+    """Move rows from the log into the file, and sync it. May raise sqlite3.Error."""
     database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
