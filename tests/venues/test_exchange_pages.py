@@ -1,5 +1,6 @@
 """The clients of docs/exchanges and docs/moving-bots.md, at exchanges that check each signature."""
 
+import re
 import sys
 import tomllib
 from collections import Counter
@@ -30,7 +31,7 @@ CLIENTS = [
 MOVED = [
     pytest.param(block, id=block.label)
     for block in fences(ROOT / "docs" / "moving-bots.md")
-    if block.label.startswith("moving")
+    if block.label.startswith("moving") and block.label != "moving-tokens"
 ]
 SEVERAL = {block.label: block.text for block in fences(ROOT / "docs" / "several-exchanges.md")}
 
@@ -65,6 +66,21 @@ async def test_a_moved_bot_does_what_it_did(tmp_path: Path, block: Fence) -> Non
     fake = fakes["bybit" if "bybit" in block.text else "binance"]
     assert "1000" in out
     assert_only_the_real_key_arrived(fake, orders="order" in block.text)
+
+
+async def test_the_six_bots_have_a_file_and_tokens_that_check_accepts(tmp_path: Path) -> None:
+    page = list(fences(ROOT / "docs" / "moving-bots.md"))
+    [config] = [block.text for block in page if block.language == "toml"]
+    [commands] = [block.text for block in page if block.label == "moving-tokens"]
+    (tmp_path / "sealgate.toml").write_text(config)
+    for secret in re.findall(r"file:(\w+\.secret)", config):
+        (tmp_path / secret).write_text("s")
+        (tmp_path / secret).chmod(0o600)
+    until_serve = commands.strip().rpartition("\n")[0]
+    lines = until_serve.replace("sealgate ", f"{sys.executable} -m sealgate ")
+    places = {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
+    out = await run(f"cd {tmp_path}\n{lines}\n", "sh", "-e", **places)
+    assert "6 bots configured" in out
 
 
 def test_the_commands_for_two_exchanges_write_the_file_of_the_page(
