@@ -288,7 +288,7 @@ RAW: dict[str, Case] = {
     "too small a window": fails(
         "clock", time_in_seconds, "not precise enough for a recv_window of 300 ms", "raise recv_window_ms"
     ),
-    "revoked": fails("keys.main", listed(is_active=False), "the key was revoked", "make a new key"),
+    "revoked": fails("keys.main", listed(is_active=False), "the key was revoked", "make a new API key"),
 }
 
 

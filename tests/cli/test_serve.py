@@ -102,7 +102,7 @@ async def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
     }
     async with running_program("serve", environ=environ, folder=tmp_path) as program:
         await program.line('"not_ready"')
-        assert "clock not synced: cannot connect" in event(program, "not_ready")["reasons"]
+        assert "clock not synchronized: cannot connect" in event(program, "not_ready")["reasons"]
         listening = event(program, "listening")
         bots, ready = listening["bots"], f"{listening['admin']}/-/ready"
         assert await status(f"{bots}{TARGET}", 50) == (503, "clock_unsynced")

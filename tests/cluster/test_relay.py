@@ -377,7 +377,7 @@ def test_alone_it_goes_by_a_careful_part_and_says_so(relay: LeaderRelay) -> None
     relay.go_alone(0.0)
     [limit] = shown(relay)
     assert limit.n == 4.0
-    assert limit.words == "4 per 1 s, never refused yet, this gateway's part while sharing fails"
+    assert limit.words == "4 per 1 s, never refused yet, this gateway's share while sharing fails"
     went = [relay.pacer.goes_at_once(claim(str(number)), 0.0) for number in range(6)]
     assert went == [True] * 4 + [False] * 2
     relay.pacer.leave(claim("0"))

@@ -115,7 +115,7 @@ TROUBLES: dict[str, tuple[Step, str]] = {
     "not there": (GONE, "Redis cannot be reached"),
     "slow": (TimeoutError(), "Redis did not answer within 100 ms"),
     "full": ([FULL], "Redis refuses (OOM command not allowed)"),
-    "of another version": ([MessageError()], "what is in Redis cannot be understood"),
+    "of another version": ([MessageError()], "the data in Redis cannot be understood"),
 }
 
 

@@ -57,8 +57,8 @@ CASES: list[tuple[int, str, dict[str, Any], Weight, str, str]] = [
         "store the secret alone",
     ),
     (401, KEY, {}, POSSIBLE, "mistyped, revoked or expired", "keys.main.api_key"),
-    (401, KEY, {"record": ENDED}, PROVEN, "has expired", "new key"),
-    (401, KEY, {"record": REVOKED}, PROVEN, "revoked", "new key"),
+    (401, KEY, {"record": ENDED}, PROVEN, "has expired", "new API key"),
+    (401, KEY, {"record": REVOKED}, PROVEN, "revoked", "new API key"),
     (401, KEY, {"record": ACTIVE, "is_listed": True}, POSSIBLE, "mistyped", "compare"),
     (401, KEY, {"is_listed": False}, LIKELY, "another user", "keys.main.api_key"),
     (401, KEY, {"shape": Shape(is_shorter=True)}, LIKELY, "are swapped", "swap"),
@@ -416,7 +416,10 @@ def test_a_signature_that_is_one_of_several_things_is_no_witness_against_another
 
 
 BLOCKED = b'{"detail": "access from your country is blocked."}'
-NOT_SERVED = "the exchange does not serve this address (country?): 403 access from your country is blocked"
+NOT_SERVED = (
+    "the exchange does not serve this IP address (because of its country?): "
+    "403 access from your country is blocked"
+)
 
 
 def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> None:
@@ -431,7 +434,7 @@ def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> N
     ("status", "content", "cause", "fix"),
     [
         (403, BLOCKED, NOT_SERVED, ASK_WHETHER_SERVED),
-        (403, b"", "the answer was 403", f"a firewall may refuse this address: {ASK_WHETHER_SERVED}"),
+        (403, b"", "the answer was 403", f"a firewall may refuse this IP address: {ASK_WHETHER_SERVED}"),
         (404, b"", "the answer was 404", ""),
         (429, b"", "the answer was 429", judged(429).advice),
         (503, b"", "the answer was 503", ""),

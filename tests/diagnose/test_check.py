@@ -170,8 +170,8 @@ async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
     assert result.exit_code == 1
     [line] = [line for line in result.stdout.splitlines() if line.startswith("fail")]
     assert line.split()[1] == "exchange"
-    assert f"the exchange does not serve this address (country?): {words}" in line
-    assert line.endswith("; ask the exchange whether it serves this country and network")
+    assert f"the exchange does not serve this IP address (because of its country?): {words}" in line
+    assert line.endswith("; ask the exchange whether it serves your country and network")
 
 
 async def test_a_wait_that_stands_in_the_venues_own_header_is_told(tmp_path: Path) -> None:
@@ -438,7 +438,7 @@ async def test_limits_in_the_journal_that_cannot_be_read(tmp_path: Path) -> None
     setup.has(JOURNAL__FILE=str(file), LISTEN__UNIX=str(tmp_path / "bots.sock"))
     result = await setup.check("--offline")
     (told,) = lines_of(result.stdout, "warn  journal")
-    assert "the learned limits of 2 of 2 pools cannot be read; nothing after" in told
+    assert "the learned limits of 2 of 2 pools cannot be read; after an update, nothing" in told
 
 
 async def test_a_gateway_that_runs(tmp_path: Path) -> None:

@@ -85,13 +85,13 @@ async def test_a_key_of_another_kind_than_the_setting_says_is_refused(tmp_path: 
     setup = mine(tmp_path, private(new_key(Kind.ES256)).decode())
     setup.has(KEYS__MAIN__KIND="rsa")
     (told,) = await said_of_key(setup, "fail")
-    assert "insists on rsa" in told
+    assert "requires rsa" in told
 
 
 async def test_a_key_of_a_kind_that_the_exchange_does_not_take_is_refused(tmp_path: Path) -> None:
     setup = mine(tmp_path, private(new_key(Kind.ED25519)).decode(), VENUE.replace("ed25519 = {}\n", ""))
     (told,) = await said_of_key(setup, "fail")
-    assert "is an Ed25519 private key, and Mine takes HMAC secrets, RSA keys or EC keys (ES256)" in told
+    assert "is an Ed25519 private key, but Mine accepts HMAC secrets, RSA keys or EC keys (ES256)" in told
 
 
 WRITE: dict[str, Callable[[bytes], bytes]] = {"base64": base64.b64encode, "base58": base58}

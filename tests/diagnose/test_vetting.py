@@ -111,7 +111,7 @@ def test_refused_certificate(code: int, text: str, fix: str) -> None:
             ("read",),
             {"trade"},
             Level.WARN,
-            "the key may not trade, though bots",
+            "no trade permission",
         ),
         (KeyRecord(NOW - DAY, is_active=True), (), {"read"}, Level.FAIL, "the key expired 1 days ago"),
         (KeyRecord(None, is_active=False), ("read",), {"trade"}, Level.FAIL, "it was revoked"),

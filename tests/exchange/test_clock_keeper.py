@@ -29,7 +29,7 @@ PATH = "/v1/trade/time"
 ROUND_TRIP_S = 0.02
 DATE = (b"Date", b"Mon, 21 Sep 2026 14:13:20 GMT")  # EPOCH
 UNREACHED = Failure(FailureKind.UNREACHABLE, "nobody there")
-LOST = Failure(FailureKind.LOST, "the reply was cut short")
+LOST = Failure(FailureKind.LOST, "the reply was cut off")
 
 
 def time_reply(since_ms: int = 0) -> Answer:
@@ -138,15 +138,15 @@ async def test_what_stays_as_it_is_is_not_told_again() -> None:
     kept = await Kept(time_reply(), time_reply(20), LOST, LOST, time_reply(80)).run()
     assert kept.told == [
         ("clock_synced", None),
-        ("clock_trouble", "the reply was cut short"),
+        ("clock_trouble", "the reply was cut off"),
         ("clock_synced", None),
     ]
-    assert kept.logs[1]["meanwhile"] == "signing goes on with what is known"
+    assert kept.logs[1]["meanwhile"] == "signing continues with the known time"
 
 
 TROUBLES = {
     "nobody there": (UNREACHED, "nobody there"),
-    "no whole reply": (LOST, "the reply was cut short"),
+    "no whole reply": (LOST, "the reply was cut off"),
     "another status": (answer(503), f"{PATH}: the answer was 503"),
     "no time in it": (answer(200, b"{}"), f"{PATH}: "),
     "bytes that are no UTF-8": (answer(200, b'{"serverTime": "\xff"}'), f"{PATH}: "),
@@ -158,7 +158,7 @@ TROUBLES = {
 
 
 BLOCKED = "access from your country is blocked"
-COUNTRY = f"the exchange does not serve this address (country?): 403 {BLOCKED}"
+COUNTRY = f"the exchange does not serve this IP address (because of its country?): 403 {BLOCKED}"
 
 
 @pytest.mark.parametrize("path", [PATH, ""], ids=["a path for the time", "the Date of any reply"])
@@ -168,9 +168,9 @@ async def test_a_country_that_is_not_served_is_named_and_its_date_is_not_the_exc
     await kept.run()
     assert kept.clock.offset_s() == 0.0
     assert kept.clock.trouble == (f"{path}: {COUNTRY}" if path else COUNTRY)
-    assert kept.clock.not_ready == f"clock not synced: {kept.clock.trouble}"
+    assert kept.clock.not_ready == f"clock not synchronized: {kept.clock.trouble}"
     [line] = kept.logs
-    assert line["fix"] == "ask the exchange whether it serves this country and network"
+    assert line["fix"] == "ask the exchange whether it serves your country and network"
 
 
 @pytest.mark.parametrize(("reply", "trouble"), TROUBLES.values(), ids=TROUBLES)
@@ -179,7 +179,7 @@ async def test_a_sample_that_fails_is_no_end(reply: Answer | Failure | Exception
     await kept.run()
     assert kept.clock.trouble is not None
     assert kept.clock.trouble.startswith(trouble)
-    assert kept.clock.not_ready == f"clock not synced: {kept.clock.trouble}"
+    assert kept.clock.not_ready == f"clock not synchronized: {kept.clock.trouble}"
     after = await Kept(reply, time_reply()).run()
     assert after.clock.trouble is None
 
@@ -208,7 +208,7 @@ async def test_nothing_is_asked_while_a_pause_lasts() -> None:
     kept.host.longest_s = 899.0
     await kept.run()
     assert kept.exchange.asked == []
-    assert kept.told == [("clock_trouble", "not asked: the exchange has shut out this address or key")], (
+    assert kept.told == [("clock_trouble", "not asked: the exchange has blocked this IP address or key")], (
         "once, as nothing is known of the time yet"
     )
 

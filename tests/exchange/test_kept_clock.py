@@ -54,7 +54,7 @@ def test_a_bound_worse_than_half_of_the_window_is_not_good_enough() -> None:
     assert not clock.is_good_for(50, system.boot)
     assert clock.not_ready is None
     system.move(1e5, 1e5, 1e5)
-    assert clock.not_ready == "clock known to 20031 ms only, not precise enough for a recv_window of 100 ms"
+    assert clock.not_ready == "clock uncertain (±20031 ms), not precise enough for a recv_window of 100 ms"
 
 
 def test_where_it_is_not_required_a_poor_clock_will_do() -> None:

@@ -137,7 +137,11 @@ REFUSED = {
         b"\x05\x02\x00",
         "does not allow a connection to the exchange (reply 2)",
     ),
-    "no name, SOCKS": ("socks5", b"\x05\x04\x00", "cannot look the exchange up, or not reach it (reply 4)"),
+    "no name, SOCKS": (
+        "socks5",
+        b"\x05\x04\x00",
+        "cannot resolve the exchange's name, or cannot reach it (reply 4)",
+    ),
     "an unknown code": ("socks5", b"\x05\x63\x00", "opens no tunnel (reply 99); see upstream.proxy"),
     "no SOCKS": (
         "socks5",

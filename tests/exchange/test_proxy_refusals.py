@@ -10,7 +10,7 @@ from sealgate.exchange.proxy_refusals import refused_connect, refused_socks
     [
         (407, False, "requires a user (407); write its user in upstream.proxy"),
         (407, True, "does not accept user and password (407); correct the user"),
-        (403, False, "does not allow a connection to the exchange (403); have it allow that"),
+        (403, False, "does not allow a connection to the exchange (403); allow that in the proxy"),
         (405, False, "does not allow CONNECT (405); upstream.proxy must name an http proxy"),
         (503, False, "cannot reach the exchange, or is overloaded (503); check base_url"),
         (302, False, "opens no tunnel (302); see upstream.proxy"),
@@ -31,7 +31,12 @@ def test_a_reply_to_connect(status: int | None, words: str, *, has_login: bool) 
         (None, b"HTT", False, "does not speak SOCKS5; check scheme and port of upstream.proxy"),
         (None, b"\x05\xf1\x00", False, "opens no tunnel (reply 241); see upstream.proxy"),
         (2, b"\x05\x02\x00", False, "does not allow a connection to the exchange (reply 2)"),
-        (8, b"\x05\x08\x00", False, "does not take this kind of address (reply 8); write a name in base_url"),
+        (
+            8,
+            b"\x05\x08\x00",
+            False,
+            "does not accept this kind of address (reply 8); write a name in base_url",
+        ),
         (0, b"\x05\x00\x01", False, "opens no tunnel (reply 0)"),
     ],
 )

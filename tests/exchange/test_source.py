@@ -92,5 +92,5 @@ async def test_a_name_without_an_address_of_that_family(monkeypatch: pytest.Monk
         raise socket.gaierror(socket.EAI_NODATA, "No address associated with hostname")
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    with pytest.raises(ConnectError, match="no such host name, or none with an IPv6 address"):
+    with pytest.raises(ConnectError, match="no such host name, or it has no IPv6 address"):
         await Dialer(URL("http://exchange.test"), None, Way("::1")).dial(asyncio.Protocol)

@@ -46,9 +46,9 @@ async def test_nobody_listens() -> None:
         (socket.EAI_NONAME, "no such host name"),
         (
             socket.EAI_AGAIN,
-            "its name cannot be looked up at the moment: the DNS servers do not answer",
+            "its name cannot be resolved at the moment: the DNS servers do not answer",
         ),
-        (socket.EAI_FAIL, "its name cannot be looked up (as the resolver says)"),
+        (socket.EAI_FAIL, "its name cannot be resolved (as the resolver says)"),
     ],
 )
 async def test_a_name_that_cannot_be_looked_up(
@@ -107,14 +107,14 @@ async def test_a_connection_that_is_dead_when_it_is_there() -> None:
     server, port = await port_of()
     with closing(server), patch.object(loop, "create_connection", connect_and_rest):
         failure = await failure_at(f"http://127.0.0.1:{port}")
-    assert failure.detail == "the connection was closed at once"
+    assert failure.detail == "the connection was closed immediately"
 
 
 SAID = {
     "nothing": (b"", "the connection was closed without a reply"),
     "a part of the body": (
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
-        "the reply was cut short",
+        "the reply was cut off",
     ),
     "no HTTP": (b"SSH-2.0-x\r\n\r\n", "the reply is not HTTP"),
     "interim replies": (
@@ -123,7 +123,7 @@ SAID = {
     ),
     "another protocol": (
         b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
-        "it switched to another protocol (101) unasked",
+        "it switched to another protocol (101) without being asked",
     ),
     "a length of nineteen digits": (
         b"HTTP/1.1 200 OK\r\nContent-Length: 1%b\r\n\r\n" % (b"0" * 18),

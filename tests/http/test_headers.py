@@ -81,7 +81,7 @@ MANGLINGS: dict[str, Callable[[bytes], bytes]] = {
 def test_the_gateway_keeps_what_speaks_to_it(name: bytes) -> None:
     for spelled in {spell(name) for spell in SPELLINGS}:
         if name in FRAMING and spelled.lower() != name:
-            assert_refused(spelled, f"The header {name.decode()} is spelled another way: write it with -.")
+            assert_refused(spelled, f"The header {name.decode()} must be written with hyphens.")
             continue
         head = RULES.sort([(spelled, b"v")])
         assert head.kept == {name: b"v"}

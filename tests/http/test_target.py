@@ -156,7 +156,7 @@ def test_any_text_is_accepted_or_refused(raw: str, prefix: str) -> None:
 
 
 UNESCAPED = "which RFC 3986 does not allow unescaped; it is written "
-NO_ESCAPE = "a % that begins no escape, which RFC 3986 does not allow"
+NO_ESCAPE = "a % that does not begin an escape, which RFC 3986 does not allow"
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ NO_ESCAPE = "a % that begins no escape, which RFC 3986 does not allow"
         (f'{PREFIX}/x?a={{"b":1}}', f"the query has {{, {UNESCAPED}%7B"),
         (f"{PREFIX}/x?a=;b", "the query has a ;, which the gateway does not allow there"),
         (f"{PREFIX}/x;a", "the path has a ;, which the gateway does not allow there"),
-        (f"{PREFIX}/100%", "the path has a % that begins no escape, which RFC 3986 does not allow"),
+        (f"{PREFIX}/100%", "the path has a % that does not begin an escape, which RFC 3986 does not allow"),
         (f"{PREFIX}/x?a=100%", f"the query has {NO_ESCAPE}; a plain % is written %25"),
-        (f"{PREFIX}/x?a=\x07", f"the query has a character that is not visible, {UNESCAPED}%07"),
-        (f"{PREFIX}/x?a=b c", f"the query has a character that is not visible, {UNESCAPED}%20"),
+        (f"{PREFIX}/x?a=\x07", f"the query has an invisible character, {UNESCAPED}%07"),
+        (f"{PREFIX}/x?a=b c", f"the query has an invisible character, {UNESCAPED}%20"),
     ],
 )
 def test_a_character_that_must_be_escaped_is_named_with_its_escape(target: str, why: str) -> None:

@@ -159,5 +159,5 @@ async def test_a_damaged_private_key_is_not_told(tmp_path: Path) -> None:
     code, program = await ended_program(
         "serve", environ={**environ("http://127.0.0.1:9"), **changes}, folder=tmp_path
     )
-    assert (code, "is cut off or damaged" in program.output) == (2, True)
+    assert (code, "truncated or damaged" in program.output) == (2, True)
     assert found_in(program.output.encode(), {**raw_forms(key), **text_forms(key)}) == Counter()

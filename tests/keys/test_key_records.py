@@ -211,4 +211,4 @@ def test_the_words_have_the_figures() -> None:
 @pytest.mark.parametrize(("permissions", "can"), [(("read", "trade"), "trade"), (("read",), "read")])
 def test_what_a_thief_can_do_is_said(permissions: tuple[str, ...], can: str) -> None:
     found, *_ = audit([replace(GOOD, ip_whitelist=(), permissions=permissions)], [OWN], NOW)
-    assert found.words == f"has no whitelist: whoever steals its secret can {can} from anywhere"
+    assert found.words == f"has no whitelist: anybody who steals its secret can {can} from anywhere"

@@ -82,10 +82,10 @@ def test_a_private_keys_passphrase_opens_it_and_is_wiped(read: list[bytearray]) 
     }
     keys = {"main": KEY | {"secret": "env:PEM", "secret_passphrase": "env:PHRASE"}}
     with pytest.raises(
-        SecretError, match=r"^env:PEM: .* is an Ed25519 private key, and .* takes HMAC secrets"
+        SecretError, match=r"^env:PEM: .* is an Ed25519 private key, but .* accepts HMAC secrets"
     ):
         key_of(make_config(URL, keys=keys), environ)
-    with pytest.raises(SecretError, match=r"^env:PEM: .* does not open; correct the passphrase"):
+    with pytest.raises(SecretError, match=r"^env:PEM: .* does not decrypt; correct the passphrase"):
         key_of(make_config(URL, keys=keys), environ | {"PHRASE": "x"})
     assert len(read) == 4
     assert is_wiped(read)
@@ -133,7 +133,7 @@ def test_a_private_key_allows_no_way_to_key_an_hmac(read: list[bytearray]) -> No
     config = make_config(URL, keys={"main": KEY | {"secret": "env:PEM"}})
     environ = {"PEM": private(new_key(Kind.ED25519)).decode()}
     with pytest.raises(
-        SecretError, match=r"^env:PEM: .* is an Ed25519 private key, and .* takes HMAC secrets"
+        SecretError, match=r"^env:PEM: .* is an Ed25519 private key, but .* accepts HMAC secrets"
     ):
         build_candidates(config, the_exchange(config), "main", environ)
     assert is_wiped(read)

@@ -271,14 +271,14 @@ HMAC_SECRETS = {
 @pytest.mark.parametrize("secret", HMAC_SECRETS.values(), ids=HMAC_SECRETS)
 def test_another_secret_is_no_private_key(secret: bytes, key_text: str) -> None:
     assert read(secret, key_text) is None
-    assert mistake(secret, key_text, passphrase=b"x") == "is not encrypted; leave out secret_passphrase"
+    assert mistake(secret, key_text, passphrase=b"x") == "is not encrypted; remove secret_passphrase"
 
 
-CUT = "is a private key that is cut off or damaged; copy it again, from its first line to its last"
-UNREADABLE = "is a private key that is damaged, or of a kind with which no exchange signs; copy it again"
-THE_OTHER = "store the private key that belongs to it"
+CUT = "is a truncated or damaged private key; copy it again, from its first line to its last"
+UNREADABLE = "is a damaged private key, or of a kind that no exchange accepts; copy it again"
+THE_OTHER = "store the private key that belongs to this API key"
 NEW = (
-    "make one of a kind that the exchange takes by `sealgate keys new --kind KIND`, "
+    "make one of a kind that the exchange accepts with `sealgate keys new --kind KIND`, "
     "and register its public key there"
 )
 
@@ -336,22 +336,22 @@ def test_an_openssh_key_is_named_with_what_converts_it(kind: str, fix: str) -> N
 OTHER_KEYS: dict[str, tuple[Callable[[], Any], str]] = {
     "secp256k1": (
         lambda: ec.generate_private_key(ec.SECP256K1()),
-        f"is a key on the curve secp256k1, and ES256 needs P-256; {NEW}",
+        f"is a key on the curve secp256k1, but ES256 needs P-256; {NEW}",
     ),
     "P-384": (
         lambda: ec.generate_private_key(ec.SECP384R1()),
-        f"is a key on the curve secp384r1, and ES256 needs P-256; {NEW}",
+        f"is a key on the curve secp384r1, but ES256 needs P-256; {NEW}",
     ),
     "RSA of 1024 bits": (
         lambda: rsa.generate_private_key(65537, 1024),  # noqa: S505 - it is to be refused
-        f"is an RSA key of 1024 bits, and 2048 are the least; {NEW}",
+        f"is an RSA key of 1024 bits, fewer than the 2048 required; {NEW}",
     ),
-    "DSA": (lambda: dsa.generate_private_key(2048), f"is a key of DSA, with which no exchange signs; {NEW}"),
+    "DSA": (lambda: dsa.generate_private_key(2048), f"is a DSA key, which no exchange accepts; {NEW}"),
     "X25519": (
         x25519.X25519PrivateKey.generate,
-        f"is a key of X25519, with which no exchange signs; {NEW}",
+        f"is a X25519 key, which no exchange accepts; {NEW}",
     ),
-    "Ed448": (ed448.Ed448PrivateKey.generate, f"is a key of Ed448, with which no exchange signs; {NEW}"),
+    "Ed448": (ed448.Ed448PrivateKey.generate, f"is a Ed448 key, which no exchange accepts; {NEW}"),
 }
 
 
@@ -364,7 +364,7 @@ def test_a_key_of_another_algorithm_is_named(make: Callable[[], Any], told: str)
 
 @pytest.mark.parametrize(("kind", "form"), FORMS)
 def test_a_wrong_a_missing_and_a_needless_passphrase(kind: str, form: PrivateFormat) -> None:
-    needless = "is not encrypted; leave out secret_passphrase"
+    needless = "is not encrypted; remove secret_passphrase"
     for passphrase in (b"wrong", PASSPHRASE + b"\n"):
         assert mistake(written(kind, PEM, form, LOCKED), passphrase=passphrase) == NOT_OPENED
     for secret in (written(kind, PEM, form), written(kind, DER, form)):
@@ -386,7 +386,7 @@ def test_a_key_that_is_cut_off_is_named_wherever_it_ends(kind: str, form: Privat
     locked = written(kind, PEM, form, LOCKED).splitlines()
     short = b"\n".join([*locked[:-2], locked[-1]])
     assert mistake(short, passphrase=PASSPHRASE).startswith(
-        (CUT, "is a private key that its secret_passphrase does not open")
+        (CUT, "is a private key that its secret_passphrase does not decrypt")
     )
 
 
@@ -419,7 +419,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "another version": (b"0\x06\x02\x01\x02\x02\x01\x00", "is a PKCS #12 file"),
     "a PGP key": (
         b"-----BEGIN PGP PRIVATE KEY BLOCK-----\nx\n-----END PGP PRIVATE KEY BLOCK-----",
-        f"is a PGP key, with which no exchange signs; {NEW}",
+        f"is a PGP key, which no exchange accepts; {NEW}",
     ),
     "parameters alone": (
         b"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n",
@@ -436,11 +436,11 @@ def test_what_is_no_key_is_named(secret: bytes, told: str) -> None:
 
 def test_several_keys_a_text_in_utf_16_and_a_pkcs12_file_are_named() -> None:
     pem = written("ed25519")
-    assert mistake(pem + pem) == "holds several private keys; let it hold one"
+    assert mistake(pem + pem) == "contains several private keys; store only one of them"
     assert mistake(pem.decode().encode("utf-16")) == "is a text in UTF-16; save it as UTF-8"
     packed = serialize_key_and_certificates(b"x", key_of("es256"), None, None, OPEN)
     assert mistake(packed) == (
-        "is a PKCS #12 file; take the key out of it: openssl pkcs12 -in FILE -nocerts -out NEW"
+        "is a PKCS #12 file; extract the key: openssl pkcs12 -in FILE -nocerts -out NEW"
     )
 
 
@@ -472,10 +472,11 @@ def test_an_older_encryption_is_opened() -> None:
 
 
 NOT_OPENED = (
-    "is a private key that its secret_passphrase does not open; correct the passphrase, or copy the key again"
+    "is a private key that its secret_passphrase does not decrypt; "
+    "correct the passphrase, or copy the key again"
 )
 UNKNOWN = (
-    "is a private key that is encrypted in a way that is not read here; "
+    "is a private key with an unsupported encryption; "
     "convert it: openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEW"
 )
 # What stands in the DER of an encrypted key, and what is put in its place.

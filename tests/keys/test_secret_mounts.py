@@ -129,7 +129,7 @@ def test_an_entry_of_the_keyring(ring: dict[str, object]) -> None:
     assert refusal("keyring:sealgate/other") == (
         "keyring:sealgate/other: the keyring has no such entry; keyring set sealgate other"
     )
-    assert "holds nothing but white space" in refusal("keyring:sealgate/blank")
+    assert "contains only white space" in refusal("keyring:sealgate/blank")
 
 
 def test_a_keyring_that_is_locked(ring: dict[str, object]) -> None:

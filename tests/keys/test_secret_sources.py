@@ -146,7 +146,7 @@ def test_what_is_no_secret_file(tmp_path: Path, secret_file: Path) -> None:
         assert "is empty" in refusal(f"file:{secret_file}")
     for content in (b" ", b"\t \n", b"\n\n"):
         secret_file.write_bytes(content)
-        assert "holds nothing but white space" in refusal(f"file:{secret_file}")
+        assert "contains only white space" in refusal(f"file:{secret_file}")
 
 
 def test_a_variable() -> None:
@@ -158,7 +158,7 @@ def test_a_variable() -> None:
     [
         ({}, "the variable is not set; set S"),
         ({"S": ""}, "is empty; put the secret there"),
-        ({"S": "  "}, "holds nothing but white space; put the secret there"),
+        ({"S": "  "}, "contains only white space; put the secret there"),
     ],
 )
 def test_a_variable_that_is_not_there(environ: dict[str, str], told: str) -> None:
@@ -302,8 +302,8 @@ def test_parts_are_put_together_and_nothing_stays_in_their_place(disk: Callable[
 
 
 UNREAD = {
-    "too large": ((b"x" * MAX_BYTES, b"y"), "is larger than 65536 bytes; let it hold only the secret"),
-    "blanks": ((b" ", b"\t"), "holds nothing but white space; put the secret there"),
+    "too large": ((b"x" * MAX_BYTES, b"y"), "is larger than 65536 bytes; store only the secret in it"),
+    "blanks": ((b" ", b"\t"), "contains only white space; put the secret there"),
     "a disk that fails on it": (
         (b"ab", OSError(errno.EIO, os.strerror(errno.EIO))),
         "cannot be read: Input/output error; check the disk, or name another file",

@@ -13,7 +13,7 @@ API_KEYS = {"main": "ak-public-1", "spot": "ak-public-2", "alone": ""}
 def test_an_api_key_in_the_place_of_a_secret_names_the_setting() -> None:
     cause, fix = not_a_secret(bytearray(b"ak-public-2 "), API_KEYS) or ("", "")
     assert cause == "what is stored as the secret is the API key, keys.spot.api_key"
-    assert fix.startswith("store the secret that belongs to it")
+    assert fix.startswith("store the secret of this API key")
 
 
 @pytest.mark.parametrize("secret", [b"ak-public-3", b"x", b" ", b"-----BEGIN PRIVATE KEY-----"])
@@ -22,14 +22,14 @@ def test_what_is_no_api_key_may_be_a_secret(secret: bytes) -> None:
 
 
 KINDS: list[tuple[Kind, Collection[Kind], str]] = [
-    (Kind.ED25519, [Kind.HMAC], "an Ed25519 private key, and Kraken takes HMAC secrets"),
+    (Kind.ED25519, [Kind.HMAC], "an Ed25519 private key, but Kraken accepts HMAC secrets"),
     (
         Kind.RSA,
         {Kind.HMAC, Kind.ED25519},
-        "an RSA private key, and Kraken takes HMAC secrets or Ed25519 keys",
+        "an RSA private key, but Kraken accepts HMAC secrets or Ed25519 keys",
     ),
-    (Kind.ES256, (Kind.RSA,), "an EC private key, and Kraken takes RSA keys"),
-    (Kind.HMAC, {Kind.ES256: 1}, "no private key, and Kraken takes EC keys (ES256)"),
+    (Kind.ES256, (Kind.RSA,), "an EC private key, but Kraken accepts RSA keys"),
+    (Kind.HMAC, {Kind.ES256: 1}, "not a private key, but Kraken accepts EC keys (ES256)"),
 ]
 
 
@@ -47,7 +47,7 @@ def test_a_key_of_a_kind_that_the_exchange_does_not_take(
 def test_a_token_with_its_header_is_told_to_stand_alone(text: bytes) -> None:
     cause, fix = not_a_token(bytearray(text)) or ("", "")
     assert cause == 'the token begins with "Bearer", which belongs to the header'
-    assert fix == "store the token alone"
+    assert fix == "store only the token"
 
 
 @pytest.mark.parametrize("text", [b"abc", b"Bearer", b"bearer-of-bad-news", b"correct horse"])
@@ -56,7 +56,7 @@ def test_what_may_be_a_token_is_one(text: bytes) -> None:
 
 
 QUOTE, LINES = "begins or ends with a quote or a space", "has more than one line"
-UNSEEN = "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
+UNSEEN = "has invisible characters, such as a byte order mark, a no-break space or those of UTF-16"
 NAMED = "begins with a name, as in API_SECRET=..."
 
 

@@ -218,7 +218,10 @@ def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(
 def test_a_wait_beyond_any_deadline_names_none() -> None:
     desk = Desk(Quota(1, 86_400))
     desk.answer(0.1, desk.send(0.0))
-    assert desk.rejection(1.0, 31.0).detail == "The limit of this key has no room before this deadline."
+    assert (
+        desk.rejection(1.0, 31.0).detail
+        == "The rate limit of this key leaves no room for this request before its deadline."
+    )
     desk = Desk(Quota(1, 60))
     desk.answer(0.1, desk.send(0.0))
     assert "X-Gateway-Deadline-Ms: 1" in desk.rejection(1.0, 31.0).detail
@@ -371,8 +374,7 @@ def test_a_bot_that_leaves_leaves_no_trace() -> None:
 def test_a_pause_that_the_exchange_stated_is_called_its_own() -> None:
     desk = Desk().paused(5.0)
     assert (
-        desk.rejection(1.0, 2.0).detail
-        == "The exchange paused this key for longer than this request may wait."
+        desk.rejection(1.0, 2.0).detail == "The exchange paused this key until after this request's deadline."
     )
     desk.pacer.hold(ALL, 4.0, 0.0)  # another gateway was told so, too
     assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
@@ -383,7 +385,7 @@ def test_a_pause_that_the_gateway_chose_is_not_laid_at_the_door_of_the_exchange(
     once = desk.rejection(0.1, 0.2)
     assert (
         once.detail
-        == "The exchange refused this key; the gateway pauses it for longer than this request may wait."
+        == "The exchange refused this key; the gateway pauses it until after this request's deadline."
     )
     for now in (1.0, 3.0, 7.0):  # it states a second each time, and refuses whoever comes then
         desk.paused(1.0, now)
@@ -402,7 +404,7 @@ def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end
     desk.answer(0.2, [second], limited(1.0))
     assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
     desk.pacer.hold(ALL, 9.0, 0.0)
-    assert desk.rejection(1.0, 2.0).detail == "This key is paused for longer than this request may wait."
+    assert desk.rejection(1.0, 2.0).detail == "This key is paused until after this request's deadline."
 
 
 def test_a_ban_is_quoted_to_whoever_cannot_wait_for_its_end() -> None:
@@ -434,7 +436,7 @@ def test_a_documented_wait_is_kept_whole_and_is_named_as_one() -> None:
     ban = LimitReply(Fate.BANNED, 900.0, words="Temporary lockout", is_documented=True)
     desk.answer(0.0, desk.send(0.0), ban)
     assert desk.rejection(1.0, give_up_at=5.0).detail == (
-        "This key is paused, as the exchange documents it, for longer than this request may wait. "
+        "This key is paused, as the exchange documents it, until after this request's deadline. "
         'The exchange says: "Temporary lockout".'
     )
     assert desk.pacer.pools.paused_until() > 899.9

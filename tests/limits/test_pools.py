@@ -256,7 +256,7 @@ def test_who_cannot_outlast_a_pause_is_told_of_which_pool() -> None:
     rejection = desk.pacer.enter(desk.claim(OF_ORDER, Lane.ORDER, give_up_at=30.0), 1.0)
     assert rejection is not None
     assert rejection.slug == "rate_limited"
-    assert rejection.detail == "The exchange closed the pool orders for longer than this request may wait."
+    assert rejection.detail == "The exchange closed the pool orders until after this request's deadline."
 
 
 def test_who_cannot_outlast_a_ban_is_told_that_it_is_one() -> None:
@@ -264,7 +264,7 @@ def test_who_cannot_outlast_a_ban_is_told_that_it_is_one() -> None:
     assert desk.pacer.shut_out("here", 60.0, 0.0)
     rejection = desk.pacer.enter(desk.claim(give_up_at=30.0, subjects=("here",)), 1.0)
     assert rejection is not None
-    assert rejection.detail == "This key or address is shut out for longer than this request may wait."
+    assert rejection.detail == "This key or IP address is blocked until after this request's deadline."
 
 
 def test_the_part_of_a_pool_that_is_closed_is_named() -> None:
@@ -275,7 +275,7 @@ def test_the_part_of_a_pool_that_is_closed_is_named() -> None:
     assert rejection is not None
     assert rejection.detail == (
         "The exchange refused requests of the pool path POST /v5/order/create 2 times in a row; "
-        "the gateway closes it for longer than this request may wait."
+        "the gateway closes it until after this request's deadline."
     )
 
 

@@ -27,7 +27,7 @@ LEARNED = Limit(60.0, 3.0, 20.0, 20.34, seen=7, last_seen=880.0)
         (
             Limit(12.0, 60.0, 0.2, 0.2, seen=3, last_seen=880.0, rest_s=100.0),
             0,
-            "12 per 60 s, from 3 refusals; last 2 min ago; too old to make requests wait",
+            "12 per 60 s, from 3 refusals; last 2 min ago; too old to hold requests back",
         ),
         (Limit(48.2, 2.412, 20.0, 20.0), 0, "48.2 per 2.41 s, never refused yet"),
         (Limit(1200.0, 60.0, 20.0, 20.0, most=20.0), 0, "1,200 per 60 s, published, never refused yet"),
@@ -49,7 +49,7 @@ LEARNED = Limit(60.0, 3.0, 20.0, 20.34, seen=7, last_seen=880.0)
         (
             Limit(10.0, 1.0, 10.0, 10.0, (1.0, 4.0)),
             0,
-            "10 per 1 s, an order counts as 4 reads, never refused yet",
+            "10 per 1 s, an order costs as much as 4 reads, never refused yet",
         ),
         (
             Limit(40.0, 4.0, 10.0, 10.0, is_bucket=True),
@@ -103,7 +103,7 @@ def test_a_step_that_cannot_be_paid_for_says_after_how_many_requests_it_can() ->
         estimator.took(claim, 990.5 + number, is_paced=False)
         estimator.accepted(claim, 990.5 + number, 990.6 + number, is_scout=True)
     for status in limit_statuses(estimator, 1000.0):
-        assert "more accepted requests: refusals must stay rare" in status.next_step
+        assert "more accepted requests, to keep refusals rare" in status.next_step
 
 
 def test_of_a_published_limit_nothing_more_is_tried() -> None:

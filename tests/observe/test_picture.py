@@ -135,7 +135,7 @@ def test_without_a_limit_there_is_no_height() -> None:
     assert shown.point({})["exchanges"]["spot"]["keys"] == {"main": [None, None, 1.23, 0.0]}
 
 
-def down(kind: str = "lost", detail: str = "the reply was cut short") -> Outcome:
+def down(kind: str = "lost", detail: str = "the reply was cut off") -> Outcome:
     met = tuple(upstream_error(kind, NOW - ago) for ago in (30.0, 20.0, 10.0, 1.0))
     return changed(SENT, reason="upstream_broken", detail=detail, attempts=4, upstream_errors=met)
 
@@ -147,7 +147,7 @@ def test_an_exchange_that_gives_no_answer() -> None:
         "kind": "lost",
         "since_ms": (WALL - 30) * 1000,
         "attempts": 4,
-        "cause": "the reply was cut short",
+        "cause": "the reply was cut off",
         "advice": verdict("lost").advice,
     }
     assert shown["state"] == "exchange failing"

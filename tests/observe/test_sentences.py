@@ -72,8 +72,8 @@ PASS = "Reads and cancels pass. Resume with:"
 NOTICES: dict[str, tuple[Status, list[str]]] = {
     "all is well": (STATUS, []),
     "not ready": (
-        of_exchange(clock=UNREAD, not_ready=(f"clock not synced: {NO_WAY}",)),
-        [f"bad: Not ready: clock not synced: {NO_WAY}"],
+        of_exchange(clock=UNREAD, not_ready=(f"clock not synchronized: {NO_WAY}",)),
+        [f"bad: Not ready: clock not synchronized: {NO_WAY}"],
     ),
     "a clock": (
         of_clock(trouble=NO_WAY),
@@ -172,7 +172,7 @@ def test_an_exchange_that_fails_hides_the_clock_and_is_still_tried_unless_orders
         "bad: The exchange has been failing since 14:12:50 UTC, 30 s ago: 4 attempts, the last with lost. "
     )
     (notice,) = notices(of_clock(trouble=NO_WAY), down())
-    assert notice.startswith(f"{failing}the reply was cut short ")
+    assert notice.startswith(f"{failing}the reply was cut off ")
     assert notice.endswith(" Requests are still accepted, and sent.")
     failed, _ = notices(replace(STATUS, halts=halt_status(Halts(HALT))), down())
     assert failed.startswith(failing)
@@ -368,7 +368,7 @@ KEY_AT_PERP = replace(
 PERP_DOWN = replace(
     PERP,
     clock=UNREAD,
-    not_ready=(f"clock not synced: {NO_WAY}", "the key main is disabled: it is invalid"),
+    not_ready=(f"clock not synchronized: {NO_WAY}", "the key main is disabled: it is invalid"),
     keys=(KEY_AT_PERP,),
 )
 
@@ -377,7 +377,7 @@ def test_notices_name_the_exchange() -> None:
     late = changed(LATE, exchange="perp")
     found = notices(replace(STATUS, exchanges=(SPOT, PERP_DOWN)), SENT, *[late] * 3)
     assert found == [
-        f"bad: perp is not ready: clock not synced: {NO_WAY}",
+        f"bad: perp is not ready: clock not synchronized: {NO_WAY}",
         "bad: Key main at perp is disabled: it is invalid. The gateway tries it again by itself.",
         "bad: Key main at perp: the exchange refused its last 9 signatures. Check the secret.",
         found[3],

@@ -130,7 +130,7 @@ async def test_a_start_tells_of_each_exchange(upstream: Upstream, tmp_path: Path
             await served.program.line('"not_ready"')
             (unready,), (ready,) = served.events("not_ready"), served.events("ready")
             assert (unready["exchange"], ready["exchange"]) == ("perp", "spot")
-            assert unready["reasons"].startswith("clock not synced: cannot connect to 127.0.0.1:9")
+            assert unready["reasons"].startswith("clock not synchronized: cannot connect to 127.0.0.1:9")
             serving = {one["exchange"]: (one["base_url"], one["bots"]) for one in served.events("serving")}
             assert serving == {
                 "spot": (upstream.base_url, f"{served.bots}/spot"),

@@ -54,7 +54,7 @@ def test_the_status_can_be_written_as_json() -> None:
         exchanges=(
             replace(
                 SPOT,
-                not_ready=("clock not synced: no sample yet",),
+                not_ready=("clock not synchronized: no sample yet",),
                 clock=UNREAD,
                 keys=(key_status("main", "spot", PacerStatus({}, PAUSED, SHARING), member()),),
             ),
@@ -64,7 +64,7 @@ def test_the_status_can_be_written_as_json() -> None:
     )
     read = json.loads(json.dumps(asdict(status), allow_nan=False))
     (exchange,) = read["exchanges"]
-    assert exchange["not_ready"] == ["clock not synced: no sample yet"]
+    assert exchange["not_ready"] == ["clock not synchronized: no sample yet"]
     assert exchange["clock"]["offset_s"] is None
     assert exchange["keys"] == [
         {
@@ -217,15 +217,15 @@ def test_what_people_must_know_of_a_gateway_that_serves() -> None:
 
 LATE_CLOCK = ClockStatus(0.5, 0.040, 3.0, 0, 0, None)
 PERP = replace(SPOT, name="perp", base_url="https://perp.example.com", clock=LATE_CLOCK, keys=())
-DOWN = replace(PERP, clock=UNREAD, not_ready=("clock not synced: no sample yet",))
+DOWN = replace(PERP, clock=UNREAD, not_ready=("clock not synchronized: no sample yet",))
 BOTH, HALF = replace(STATUS, exchanges=(SPOT, PERP)), replace(STATUS, exchanges=(SPOT, DOWN))
 
 
 def test_one_exchange_that_is_ready_is_enough_and_the_others_are_noted() -> None:
     assert (HALF.not_ready, BOTH.not_ready) == ((), ())
-    assert list(notes(HALF)) == ["perp is not ready: clock not synced: no sample yet"]
+    assert list(notes(HALF)) == ["perp is not ready: clock not synchronized: no sample yet"]
     none = replace(HALF, exchanges=(replace(SPOT, not_ready=("the key main is disabled",)), DOWN))
-    assert none.not_ready == ("spot: the key main is disabled", "perp: clock not synced: no sample yet")
+    assert none.not_ready == ("spot: the key main is disabled", "perp: clock not synchronized: no sample yet")
 
 
 def test_what_stops_the_gateway_stops_each_exchange() -> None:
@@ -235,7 +235,7 @@ def test_what_stops_the_gateway_stops_each_exchange() -> None:
     assert stopped.not_ready == ("the journal cannot be written: disk full",)
     assert stopped.about(DOWN).not_ready == (
         "the journal cannot be written: disk full",
-        "clock not synced: no sample yet",
+        "clock not synchronized: no sample yet",
     )
 
 

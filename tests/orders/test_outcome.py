@@ -51,7 +51,7 @@ def test_how_often_the_limit_refused_it_is_how_many_of_its_errors_say_so() -> No
         ("detail", "Not refused, as ..."),
         ("upstream_errors", (upstream_error("off_tick", 1.0),)),
         ("resends", ("timestamp",)),
-        ("broken", "the reply was cut short"),
+        ("broken", "the reply was cut off"),
         ("has_hung_up", True),
         ("shared", "r1"),
     ],

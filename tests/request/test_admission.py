@@ -444,12 +444,12 @@ def test_a_certificate_of_another_bot_does_not_tell_whether_a_token_is_right(aut
 @pytest.mark.parametrize("authorization", ["Bearer grid-token", basic("grid", "grid-token"), "Bearer wrong"])
 def test_an_address_of_another_bot_does_not_tell_whether_a_token_is_right(authorization: str) -> None:
     told = stranger(head_of({"Authorization": authorization}), Peer(own=WATCHS))
-    assert told == "The token does not belong to the bot whose address this is; leave it out."
+    assert told == "The token does not belong to the bot of this address; remove it."
 
 
 def test_an_address_that_a_reload_took_away_is_told() -> None:
     told = stranger(head_of({"Authorization": "Bearer grid-token"}), Peer(own=FORMER))
-    assert told == "This address is no longer that of the bot grid."
+    assert told == "This address no longer belongs to the bot grid."
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8802", "localhost", "[::1]:8802"])
@@ -571,7 +571,7 @@ def test_a_bot_does_not_get_what_it_may_not(bot: Bot, call: str, lacks: str) -> 
 
 
 def test_what_no_row_names_may_be_called_a_read() -> None:
-    advice = "If this call only reads, say so in [[routes]]."
+    advice = "If this call only reads, declare it in [[routes]]."
     assert refusal(WATCH, "POST /v1/trade/report").detail.endswith(advice)
     assert advice not in refusal(WATCH, "POST /v1/trade/order").detail
 
@@ -732,7 +732,7 @@ def test_a_head_that_comes_again_gets_the_same_ticket_from_its_peer_alone() -> N
     assert admission.admit(head, head.target, peer, str, record) is first
     with pytest.raises(Refusal, match="bot_unauthenticated"):
         admission.admit(head, head.target, Peer(name="mallory"), str, record)
-    with pytest.raises(Refusal, match="does not belong to the bot whose address this is"):
+    with pytest.raises(Refusal, match="does not belong to the bot of this address"):
         admission.admit(head, head.target, Peer(own=WATCHS), str, record)
     assert Admission(RULES).admit(head, head.target, peer, str, record) is not first, (
         "others have rules of their own"

@@ -152,7 +152,7 @@ RETRIED: dict[str, tuple[Answer, str, str]] = {
     "refused for another reason": (
         answer(403, b'{"detail": "IP not in API key whitelist"}'),
         "key_still_disabled",
-        "this machine's address is not in its whitelist",
+        "this machine's IP address is not on its whitelist",
     ),
     "an answer that says nothing": (answer(503), "key_not_asked_about", "the answer was 503"),
 }

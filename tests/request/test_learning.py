@@ -21,7 +21,7 @@ from sealgate.request.learning import Learner
 pytestmark = needs_sources
 
 READ, ORDER, OPEN = ticket("GET /symbols/list"), ticket("POST /order"), ticket("GET /time")
-LOST = Failure(FailureKind.LOST, "the reply was cut short")
+LOST = Failure(FailureKind.LOST, "the reply was cut off")
 
 
 class Heard:
@@ -82,7 +82,7 @@ async def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> Non
 
 
 async def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
-    cut = Failure(FailureKind.LOST, "the reply was cut short", {"retry-after": "0.5"})
+    cut = Failure(FailureKind.LOST, "the reply was cut off", {"retry-after": "0.5"})
     async with lesson() as one:
         one.learn(READ, cut, sent())
         assert one.permit.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]

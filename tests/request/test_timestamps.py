@@ -113,7 +113,7 @@ async def test_signing_waits_for_the_first_sample(upstream: Upstream) -> None:
     async with running_station(upstream, synced=False) as station:
         asked = [asyncio.ensure_future(station.ask(message)) for message in MESSAGES.values()]
         await station.until(lambda: station.gateway.handler.inflight == 3)
-        assert "clock not synced" in station.gateway.status().not_ready[0]
+        assert "clock not synchronized" in station.gateway.status().not_ready[0]
         assert upstream.received == []
         go.set()
         for answer in await asyncio.gather(*asked):

@@ -144,7 +144,7 @@ def _ten_exchanges(status: Status) -> Status:
         )
         for name, changes in _OTHERS
     ]
-    others[0] = replace(others[0], clock=_UNREAD, not_ready=(f"clock not synced: {_NO_WAY}",))
+    others[0] = replace(others[0], clock=_UNREAD, not_ready=(f"clock not synchronized: {_NO_WAY}",))
     return replace(status, exchanges=(first, *others))
 
 
@@ -230,7 +230,7 @@ STATES: dict[str, tuple[Change, str]] = {
         "The exchange's time cannot be read",
     ),
     "not ready": (
-        lambda status: _exchange(status, clock=_UNREAD, not_ready=(f"clock not synced: {_NO_WAY}",)),
+        lambda status: _exchange(status, clock=_UNREAD, not_ready=(f"clock not synchronized: {_NO_WAY}",)),
         "Not ready: clock not synced",
     ),
     "policies": (

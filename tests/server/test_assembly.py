@@ -123,7 +123,7 @@ async def test_where_the_account_is_counted_its_keys_share_one_limit(tmp_path: P
 async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says where it belongs, and names no package of ours, which an index may have from somebody else."""
     monkeypatch.setattr(machine, "has_redis", lambda: False)
-    with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or take it out$") as told:
+    with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or remove the setting$") as told:
         async with generation_of(make_config(URL, limits={"redis": "redis://localhost/0"}), HandHost()):
             pass
     assert sys.prefix in str(told.value)

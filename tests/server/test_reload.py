@@ -66,7 +66,9 @@ async def test_a_secret_that_the_exchange_refuses_changes_nothing(site: Site) ->
     before = pipeline_of(site.gateway)
     site.upstream.answers.append(say(SIGNATURE))
     write(site.secret, "second")
-    with pytest.raises(ReloadError, match="a signed read was answered 401: the signature is refused"):
+    with pytest.raises(
+        ReloadError, match="a signed read was answered 401: the exchange refuses the signature"
+    ):
         await site.reload()
     assert pipeline_of(site.gateway) is before
     assert (await site.station.ask(ORDER)).status == 200
@@ -115,11 +117,13 @@ async def test_a_clock_that_cannot_be_read_is_a_warning_where_the_old_one_could_
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sealgate.server.reload._FIRST_SAMPLE_S", 0.1)
-    monkeypatch.setattr("sealgate.exchange.kept_clock.KeptClock.not_ready", "clock not synced: no sample yet")
+    monkeypatch.setattr(
+        "sealgate.exchange.kept_clock.KeptClock.not_ready", "clock not synchronized: no sample yet"
+    )
     site.upstream.time = say(reply(b"404 Not Found", b""))
     site.tables["clock"] = {"interval": 20.0}
     (warning,) = await site.reload()
-    assert warning.startswith("The exchange's time is not known: clock not synced: ")
+    assert warning.startswith("The exchange's time is unknown: clock not synchronized: ")
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ async def test_no_request_fails_while_keys_are_rotated(tmp_path: Path) -> None:
                 rotation.use(pairs[number % 2])
                 assert await gateway.reloader.reload("the test") == ()
             rotation.use(Pair(pairs[0].api_key, "not the secret"))
-            with pytest.raises(ReloadError, match="the signature is refused"):
+            with pytest.raises(ReloadError, match="the exchange refuses the signature"):
                 await gateway.reloader.reload("the test")
             await load.answers(BETWEEN)
             load.stop()

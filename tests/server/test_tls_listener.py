@@ -235,7 +235,7 @@ def test_a_key_with_a_password_is_not_asked_for_on_the_terminal(certificates: Ce
     key = pem.load_pem_private_key(certificates.key_file.read_bytes(), None)
     locked = pem.BestAvailableEncryption(b"password")
     certificates.key_file.write_bytes(key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, locked))
-    assert "listen.tls_key: is encrypted with a password; store it without one" in trouble(
+    assert "listen.tls_key: is encrypted with a passphrase; store it without a passphrase" in trouble(
         **certificates.settings
     )
 

@@ -78,7 +78,7 @@ DOUBTS: dict[str, tuple[Answer | Exception, str]] = {
     ),
     "nobody there": (
         Refusal("upstream_unreachable", "The exchange gave no answer: nobody there."),
-        "keys.main could not be tried: The exchange gave no answer: nobody there.",
+        "keys.main could not be tested: The exchange gave no answer: nobody there.",
     ),
 }
 
@@ -91,10 +91,10 @@ async def test_what_says_nothing_of_a_key_is_told(reply: Answer | Exception, dou
 
 REFUSED = {
     "an invalid key": (INVALID, "the exchange calls it invalid"),
-    "a signature": (MISMATCH, "the signature is refused"),
+    "a signature": (MISMATCH, "the exchange refuses the signature"),
     "an address": (
         answer(403, b'{"detail": "IP not in API key whitelist"}'),
-        "this machine's address is not in its whitelist",
+        "this machine's IP address is not on its whitelist",
     ),
 }
 
@@ -118,13 +118,13 @@ async def test_a_key_that_may_less_than_the_one_before_it_is_an_error() -> None:
         assert one._old is not None
         assert await one.run() == ["keys.main: a signed read was answered 403"]
         one._old.exchange.live_keys["main"].breaker.state = BreakerState(is_proven=True)
-        with pytest.raises(TrialError, match="this key may not do what the former one could; correct keys"):
+        with pytest.raises(
+            TrialError, match="this key lacks a permission that the former key had; correct keys"
+        ):
             await one.run()
 
 
-NOT_LISTED = (
-    "keys.main.session: the exchange's list does not have the key; use a token of the user whose key it is"
-)
+NOT_LISTED = "keys.main.session: the exchange's list lacks the key; use a session token of the key's user"
 SESSIONS: dict[str, tuple[Answer | Exception, list[str]]] = {
     "a list with the key": (LISTED, []),
     "a list without it": (answer(200, b'{"keys": []}'), [NOT_LISTED]),
@@ -132,7 +132,7 @@ SESSIONS: dict[str, tuple[Answer | Exception, list[str]]] = {
     "another answer": (answer(500), ["keys.main.session: the list of keys was answered 500"]),
     "no time": (
         Refusal("deadline_exceeded", "The deadline of this request has passed."),
-        ["keys.main.session could not be tried: The deadline of this request has passed."],
+        ["keys.main.session could not be tested: The deadline of this request has passed."],
     ),
 }
 
@@ -145,5 +145,7 @@ async def test_a_session_is_tried_by_the_list_of_keys(reply: Answer | Exception,
 
 async def test_a_session_that_has_ended_is_an_error_with_its_fix() -> None:
     async with trial(config_of(main=key(session="S2")), ENDED) as (one, _):
-        with pytest.raises(TrialError, match=r"401: the token is refused; store the token of a session that"):
+        with pytest.raises(
+            TrialError, match=r"401: the exchange refuses the token; store the token of a session that"
+        ):
             await one.run()

@@ -98,7 +98,7 @@ def test_a_socket_on_which_somebody_listens_stays(path: Path, bound: UnixSocket)
 def test_what_is_no_socket_stays(path: Path) -> None:
     path.parent.mkdir(mode=0o700)
     path.write_text("x")
-    assert "something else is there; remove it" in refusal(path)
+    assert "is not a socket; remove it" in refusal(path)
     assert path.read_text() == "x"
 
 
@@ -107,9 +107,9 @@ def test_a_link_is_never_followed(path: Path, tmp_path: Path) -> None:
     path.parent.mkdir(mode=0o700)
     elsewhere = tmp_path / "elsewhere"
     path.symlink_to(elsewhere)
-    assert "something else is there" in refusal(path)
+    assert "is not a socket" in refusal(path)
     bind_unix(elsewhere, SETTING).sock.close()
-    assert "something else is there" in refusal(path)
+    assert "is not a socket" in refusal(path)
     assert elsewhere.is_socket()
 
 

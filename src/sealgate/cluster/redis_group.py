@@ -219,7 +219,7 @@ class Sharer:
                 except TROUBLE as error:
                     self._failed(words(error))
                 except MessageError:
-                    self._failed("what is in Redis cannot be understood")
+                    self._failed("the data in Redis cannot be understood")
         finally:
             self._member.failed("the gateway has stopped sharing", self._system.now())
             self._alarm.stop()
@@ -266,7 +266,7 @@ class Sharer:
         try:
             self._member.receive(message, self._system.now())
         except MessageError:
-            fix = "run the same version in all gateways, and let nobody else write to this Redis"
+            fix = "run the same version in all gateways, and let no other program write to this Redis"
             log.warning("limit_sharing_message_ignored", exchange=self._exchange, fix=fix)
         self._scheduler.go_on()
 
@@ -280,7 +280,7 @@ class Sharer:
                 exchange=self._exchange,
                 cause=why,
                 replicas=self._member.replicas,
-                meanwhile="this gateway uses a cautious part of each limit",
+                meanwhile="this gateway uses a cautious share of each limit",
                 fix="check limits.redis and the Redis there; it is retried automatically",
             )
 

@@ -328,5 +328,5 @@ class LeaderRelay:
 
 
 def _as_a_part(limit: LimitStatus) -> LimitStatus:
-    words = f"{limit.words.replace(', published', '')}, this gateway's part while sharing fails"
+    words = f"{limit.words.replace(', published', '')}, this gateway's share while sharing fails"
     return replace(limit, words=words)

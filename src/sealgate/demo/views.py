@@ -36,7 +36,7 @@ class Picture:
     def clock(self) -> str:
         """The gateway's clock in words."""
         if self.offset_s is None or self.error_s is None:
-            return "clock not synced yet"
+            return "clock not synchronized yet"
         return f"clock {self.offset_s * 1000:+.1f} ms \u00b1 {self.error_s * 1000:.1f} ms"
 
 

@@ -81,7 +81,7 @@ class ClockKeeper:
         # 1. While the gate is shut, look at it every second: a timer may not count a suspend.
         while (left_s := self._shut_until() - self._system.now()) > 0:
             if self._clock.error_s() is None:
-                self._note("not asked: the exchange has shut out this address or key", fix=WAIT)
+                self._note("not asked: the exchange has blocked this IP address or key", fix=WAIT)
             await self._system.sleep(min(left_s, _LOOK_S))
             self._clock.due.set()
         # 2. `soonest_s` passes however urgently a sample is wanted. (The bound of a Date is always poor, and
@@ -200,7 +200,7 @@ class ClockKeeper:
             raise UnreadableTimeError(refused_unsigned(answer.status, answer.verdict)[0])
         if date is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             raise UnreadableTimeError(
-                f"the exchange has no time path, and its answer {answer.status} has no Date"
+                f"the exchange has no path for its time, and its reply {answer.status} has no Date header"
             )
         return ServerTime(date, 1.0, "Date")
 
@@ -213,7 +213,7 @@ class ClockKeeper:
         if trouble == self._clock.trouble:
             return
         self._clock.trouble = trouble
-        meanwhile = "signing goes on with what is known" if self._clock.error_s() is not None else None
+        meanwhile = "signing continues with the known time" if self._clock.error_s() is not None else None
         exchange = self._clock.exchange
         log.warning("clock_trouble", exchange=exchange, cause=trouble, fix=fix, meanwhile=meanwhile)
 

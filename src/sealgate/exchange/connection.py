@@ -26,9 +26,9 @@ from sealgate.venues.replies import Judge
 if TYPE_CHECKING:
     import ssl
 
-CLOSED_UNUSED = "the connection was closed at once"
+CLOSED_UNUSED = "the connection was closed immediately"
 _CLOSED_WITHOUT_REPLY = "the connection was closed without a reply"
-_CUT_SHORT = "the reply was cut short"
+_CUT_SHORT = "the reply was cut off"
 _PLAIN_DIGITS: Final = 18  # a Content-Length of more digits has zeros in front
 
 
@@ -206,7 +206,7 @@ class UpstreamConnection(Flow):
             answer = Answer(reply.status, reply.phrase, head, body, verdict)
             self.life.answered(self._idle_before_s, head.keep_alive_s, self._latest_bytes_at or self._sent_at)
         except TimeoutError as error:
-            failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
+            failure = Failure(FailureKind.LATE, "no complete reply in time", self._limit_fields())
             error.__traceback__ = None
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())

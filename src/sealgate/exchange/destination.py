@@ -27,7 +27,7 @@ _LOOK_UP_S = 10.0  # for how long the addresses of a name are used
 # EAI_AGAIN says nothing about the name: a container has no route out, or its resolver is down.
 _LOOK_UP_FAULTS: dict[int | None, str] = {
     socket.EAI_NONAME: "no such host name",
-    socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
+    socket.EAI_AGAIN: "its name cannot be resolved at the moment: the DNS servers do not answer",
 }
 # Where a name may have addresses of another family only.
 _WITHOUT_ADDRESS = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_ADDRFAMILY)
@@ -224,7 +224,7 @@ class Dialer:
         if source and error.errno == errno.EADDRNOTAVAIL:
             cause = "this machine does not have that address any more; see upstream.source"
         elif source and isinstance(error, socket.gaierror) and error.errno in _WITHOUT_ADDRESS:
-            cause = f"no such host name, or none with an {family_name(source)} address; see upstream.source"
+            cause = f"no such host name, or it has no {family_name(source)} address; see upstream.source"
         else:
             cause = _cause(error)
         start = f" from {source}" if source else ""
@@ -261,5 +261,5 @@ def _cause(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"it does not speak TLS as expected ({error.reason})"
     if isinstance(error, socket.gaierror):
-        return _LOOK_UP_FAULTS.get(error.errno, f"its name cannot be looked up ({error.strerror})")
+        return _LOOK_UP_FAULTS.get(error.errno, f"its name cannot be resolved ({error.strerror})")
     return os.strerror(error.errno) if error.errno else str(error) or "the connection was closed"

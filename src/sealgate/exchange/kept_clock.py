@@ -115,7 +115,7 @@ class KeptClock:
         # 3. A second refusal, right after a fresh sample, is not the clock's fault.
         if is_second:
             self._resync_fault = "a timestamp was refused right after a resync"
-            fix = "compare keys.*.recv_window_ms with what the exchange has"
+            fix = "compare keys.*.recv_window_ms with the exchange's setting"
             log.error("timestamp_refused_twice", exchange=self.exchange, cause=self._resync_fault, fix=fix)
 
     def _believes(self, stated: Sample) -> bool:
@@ -199,8 +199,8 @@ class KeptClock:
             return None
         error_s = self.error_s()
         if error_s is None:
-            return f"clock not synced: {self.trouble}"
-        known, window_ms = f"clock known to {error_s * 1000:.0f} ms only", self._needs.recv_window_ms
+            return f"clock not synchronized: {self.trouble}"
+        known, window_ms = f"clock uncertain (±{error_s * 1000:.0f} ms)", self._needs.recv_window_ms
         return f"{known}, not precise enough for a recv_window of {window_ms} ms"
 
     async def wait_until_ready(self, give_up_at: float) -> None:
@@ -217,7 +217,7 @@ class KeptClock:
                 until = -math.inf  # waiting does not help
             if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._system.now()):
                 continue
-            detail = f"The exchange's time is not known: {self.not_ready}."
+            detail = f"The exchange's time is unknown: {self.not_ready}."
             raise Refusal("clock_unsynced", detail, advice=self._not_served_advice)
 
     async def wait_for_resync(self, give_up_at: float) -> None:

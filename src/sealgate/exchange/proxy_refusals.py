@@ -5,8 +5,8 @@ from collections.abc import Mapping
 _SEE = "see upstream.proxy"
 _USER = "write its user in upstream.proxy, and set upstream.proxy_password"
 _CORRECT = "correct the user in upstream.proxy and upstream.proxy_password"
-_ALLOW = "have it allow that, or choose another in upstream.proxy"
-_FROM_THERE = "check base_url, and what the proxy can reach"
+_ALLOW = "allow that in the proxy, or choose another in upstream.proxy"
+_FROM_THERE = "check base_url, and which hosts the proxy can reach"
 _CONNECT = "upstream.proxy must name an http proxy that allows CONNECT"
 
 # The status of the reply to CONNECT (RFC 9110 sections 9.3.6 and 15).
@@ -18,19 +18,19 @@ _BY_STATUS: Mapping[int, tuple[str, str]] = {
     501: ("does not understand CONNECT", _CONNECT),
     502: ("cannot reach the exchange", _FROM_THERE),
     503: ("cannot reach the exchange, or is overloaded", _FROM_THERE),
-    504: ("got no answer of the exchange in time", _FROM_THERE),
+    504: ("got no answer from the exchange in time", _FROM_THERE),
 }
 # The reply codes of SOCKS5 (RFC 1928 section 6).
 _BY_CODE: Mapping[int, tuple[str, str]] = {
     1: ("failed", _FROM_THERE),
     2: ("does not allow a connection to the exchange", _ALLOW),
     3: ("has no network to the exchange", _FROM_THERE),
-    4: ("cannot look the exchange up, or not reach it", _FROM_THERE),
+    4: ("cannot resolve the exchange's name, or cannot reach it", _FROM_THERE),
     5: ("was refused by the exchange", _FROM_THERE),
     6: ("cannot reach the exchange", _FROM_THERE),
     7: ("does not allow connections", _ALLOW),
     8: (
-        "does not take this kind of address",
+        "does not accept this kind of address",
         "write a name in base_url, or choose another in upstream.proxy",
     ),
 }

@@ -5,8 +5,8 @@ from http import HTTPStatus
 from sealgate.machine.findings import error_words
 from sealgate.venues.replies import Means, Verdict
 
-ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
-NOT_SERVED = "the exchange does not serve this address (country?)"
+ASK_WHETHER_SERVED = "ask the exchange whether it serves your country and network"
+NOT_SERVED = "the exchange does not serve this IP address (because of its country?)"
 
 
 def refused_unsigned(status: int, verdict: Verdict) -> tuple[str, str]:
@@ -18,5 +18,5 @@ def refused_unsigned(status: int, verdict: Verdict) -> tuple[str, str]:
     if verdict.means is Means.COUNTRY:
         return f"{NOT_SERVED}: {error_words(status, verdict.words).rstrip('.')}", ASK_WHETHER_SERVED
     if status == HTTPStatus.FORBIDDEN and not verdict.is_limited:
-        return f"the answer was {status}", f"a firewall may refuse this address: {ASK_WHETHER_SERVED}"
+        return f"the answer was {status}", f"a firewall may refuse this IP address: {ASK_WHETHER_SERVED}"
     return f"the answer was {status}", verdict.advice if verdict.is_limited else ""

@@ -179,7 +179,7 @@ class HeaderRules:
         if canonical in FRAMING and canonical != name.lower():
             raise Refusal(
                 "bad_request",
-                f"The header {canonical.decode('ascii')} is spelled another way: write it with -.",
+                f"The header {canonical.decode('ascii')} must be written with hyphens.",
             )
         if canonical in self._kept:
             judged: tuple[bool, bytes | None] = False, canonical
@@ -294,7 +294,7 @@ def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
 def _merged(name: bytes, earlier: bytes, value: bytes) -> bytes:
     if name in _LISTS:
         return earlier + b", " + value
-    raise Refusal("bad_request", f"The header {name.decode('latin-1')} comes twice.")
+    raise Refusal("bad_request", f"The header {name.decode('latin-1')} occurs twice.")
 
 
 def _without(fields: list[tuple[bytes, bytes]], connection: bytes) -> list[tuple[bytes, bytes]]:

@@ -30,7 +30,7 @@ _REQUEST_FIELD_BYTES: Final = 8 * 1024
 _REPLY_FIELD_BYTES: Final = 32 * 1024
 _LENGTH_DIGITS: Final = 18  # llhttp reads the largest number of 20 digits as "no length"
 _MOST_INTERIM: Final = 16  # 1xx replies to one request
-_UNASKED: Final = "bytes came that nobody asked for"
+_UNASKED: Final = "unexpected bytes arrived"
 _EMPTY_LINE: Final = b"\r\n"  # ignored between messages (RFC 9112 section 2.2)
 _EVENTS_OF_WHOLE: Final = frozenset({2, 3})  # of one message in one piece: head, perhaps a body, its end
 _MANY_PARTS: Final = 200  # of a body in one piece: they cost a hundred times as much as one of that size
@@ -423,7 +423,7 @@ class ReplyParser(_Parser):
         # 1. A 101 answers an upgrade alone, and ends HTTP here; other interim replies (1xx) are skipped.
         if status == _SWITCHING:
             if not self._may_switch:
-                self._refuse("it switched to another protocol (101) unasked")
+                self._refuse("it switched to another protocol (101) without being asked")
             self._events += [RawReplyHead(status, "Switching Protocols", tuple(self._fields)), b""]
             self._part = OVER
             return
@@ -437,7 +437,7 @@ class ReplyParser(_Parser):
         #    9112 section 6.1). So an order stays `unknown`.
         self._look_at_fields()
         if self._coding is not None and self._llhttp.get_http_version() != "1.1":
-            self._refuse("the reply is HTTP/1.0 with a transfer coding, so its end is not known")
+            self._refuse("the reply is HTTP/1.0 with a transfer coding, so its end is unknown")
         phrase = b"" if _UNPRINTABLE.search(self._target_or_phrase) else self._target_or_phrase
         head = RawReplyHead(status, phrase.decode("utf-8", "surrogateescape"), tuple(self._fields))
         # 3. A reply to HEAD has no body (section 6.3, step 1). llhttp cannot be told so and would wait for

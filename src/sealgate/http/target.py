@@ -108,7 +108,7 @@ def _check_path_escapes(path: str) -> None:
 
 def _check_query(query: str) -> None:
     if not query:
-        raise _ambiguous("the query is empty: leave out the ?")
+        raise _ambiguous("the query is empty: remove the ?")
     if not _QUERY.fullmatch(query):
         raise _ambiguous(f"the query has {_unfit(query, _QUERY, _SEPARATOR)}")
     if "%00" in query:
@@ -122,10 +122,10 @@ def _unfit(text: str, grammar: re.Pattern[str], not_even_escaped: frozenset[int]
     octets = letter.encode("utf-8", "surrogatepass")
     if letter == "%":
         plain = "" if octets[0] in not_even_escaped else "; a plain % is written %25"
-        return f"a % that begins no escape, which RFC 3986 does not allow{plain}"
+        return f"a % that does not begin an escape, which RFC 3986 does not allow{plain}"
     if octets[0] in not_even_escaped:
         return f"a {letter}, which the gateway does not allow there"
-    shown = letter if letter.isprintable() and letter != " " else "a character that is not visible"
+    shown = letter if letter.isprintable() and letter != " " else "an invisible character"
     return f"{shown}, which RFC 3986 does not allow unescaped; it is written {escaped(octets)}"
 
 

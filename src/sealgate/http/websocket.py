@@ -44,14 +44,14 @@ def check_offer(head: RequestHead) -> bytes:
     for name, value in head.fields:
         fields.setdefault(name.lower(), []).append(value.strip())
     if head.method != "GET" or head.version < (1, 1):
-        raise Refusal("upgrade_refused", "An upgrade to a WebSocket is a GET of HTTP/1.1.")
+        raise Refusal("upgrade_refused", "An upgrade to a WebSocket must be a GET with HTTP/1.1.")
     if fields.get(b"content-length", [b"0"]) != [b"0"] or b"transfer-encoding" in fields:
         raise Refusal("bad_request", "The upgrade to a WebSocket must not have a body.")
     connection = b",".join(fields.get(b"connection", [])).lower().replace(b" ", b"")
     if b"upgrade" not in connection.split(b","):
         raise Refusal("bad_request", "The upgrade to a WebSocket lacks the header Connection: Upgrade.")
     if fields.get(b"sec-websocket-version") != [b"13"]:
-        raise Refusal("bad_request", "The gateway speaks version 13 of WebSocket (RFC 6455) alone.")
+        raise Refusal("bad_request", "The gateway speaks only version 13 of WebSocket (RFC 6455).")
     keys = fields.get(b"sec-websocket-key", [])
     try:
         is_key = len(keys) == 1 and len(base64.b64decode(keys[0], validate=True)) == _KEY_BYTES
@@ -100,14 +100,14 @@ def accept_fault(fields: Iterable[tuple[bytes, bytes]], key: bytes, protocols: l
     for name, value in fields:
         found.setdefault(name.lower(), []).append(value.strip())
     if [one.lower() for one in found.get(b"upgrade", [])] != [b"websocket"]:
-        return "its 101 is not to a WebSocket"
+        return "its reply 101 does not switch to WebSocket"
     if found.get(b"sec-websocket-accept") != [accept_of(key)]:
-        return "its 101 does not answer the key that was sent"
+        return "its reply 101 does not match the key that was sent"
     if b"sec-websocket-extensions" in found:
-        return "its 101 has an extension that nobody offered"
+        return "its reply 101 has an extension that was not offered"
     chosen = found.get(PROTOCOL_FIELD, [])
     if chosen and (len(chosen) > 1 or chosen[0] not in protocols):
-        return "its 101 has a subprotocol that nobody offered"
+        return "its reply 101 has a subprotocol that was not offered"
     return ""
 
 

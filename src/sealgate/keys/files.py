@@ -55,7 +55,7 @@ def read_all(reference: str, descriptor: int) -> bytearray:
                 length += count
             if length > MAX_BYTES:
                 raise SecretError(
-                    reference, f"is larger than {MAX_BYTES} bytes", "let it hold only the secret"
+                    reference, f"is larger than {MAX_BYTES} bytes", "store only the secret in it"
                 )
             return checked(reference, bytearray(view[: _end(buffer, length)]))
         except OSError as error:
@@ -70,7 +70,7 @@ def checked(reference: str, secret: bytearray) -> bytearray:
     if not secret:
         raise SecretError(reference, "is empty", "put the secret there")
     if secret.isspace():
-        raise SecretError(reference, "holds nothing but white space", "put the secret there")
+        raise SecretError(reference, "contains only white space", "put the secret there")
     return secret
 
 

@@ -15,9 +15,10 @@ _OLD_DAYS = 365
 _NEW_DAYS = 1  # a key that young may well be unused
 _EVERYBODY = frozenset({"0.0.0.0/0", "::/0"})
 _TRADE = "trade"
-_REPLACE = "Make a new key in the app, put it into keys.*, run `sealgate reload`, then revoke this one."
+_REPLACE = "Make a new API key, put it into keys.*, run `sealgate reload`, then revoke this one."
 NOT_LISTED = "not_listed"
-_NOT_LISTED_ADVICE = "Compare keys.*.api_key with the app; the session must be of the user whose key it is."
+_NOT_LISTED_ADVICE = "Compare keys.*.api_key with the exchange's list; the session must belong to the "
+"key's user."
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,33 +104,33 @@ CHECKS: dict[str, Check] = {
     "revoked": Check(
         lambda c: c.own and c.state is KeyState.INACTIVE, lambda c: c.own,
         lambda _: "is not active: it was revoked",
-        "Make a new key in the app: a revoked one never comes back."),
+        "Make a new API key: a revoked one never becomes valid again."),
     "expires_soon": Check(
         lambda c: c.state is KeyState.ENDS_SOON, lambda c: c.own,
         lambda c: f"expires in {c.days_left:.1f} days", _REPLACE),
     "no_whitelist": Check(
         lambda c: c.is_open and not c.is_over, lambda c: c.may_trade,
-        lambda c: "has no whitelist: whoever steals its secret can "
+        lambda c: "has no whitelist: anybody who steals its secret can "
         f"{'trade' if c.may_trade else 'read'} from anywhere",
-        "Whitelist the public address of the machine that uses it, in the app."),
+        "Whitelist the public IP address of the machine that uses it."),
     "too_wide": Check(
         lambda c: c.own and c.may_trade and _TRADE not in c.bots_may and not c.is_over, _never,
-        lambda _: "may trade, though no bot here may trade with it",
-        "Take the permission away in the app, or let a bot trade (bots.*.may)."),
+        lambda _: "has trade permission, but no bot here may trade with it",
+        "Remove the permission at the exchange, or let a bot trade (bots.*.may)."),
     "too_narrow": Check(
         lambda c: cannot_trade(c.key.permissions, c.bots_may) and not c.is_over, _never,
         lambda _: "has no trade permission, but bots.*.may allows trading: the exchange will refuse orders",
-        "Give it the permission in the app, or take `trade` away here (bots.*.may)."),
+        "Give it the permission at the exchange, or remove `trade` from bots.*.may."),
     "never_used": Check(
         lambda c: c.key.last_used_at is None and c.days_old > _NEW_DAYS and not c.is_over, _never,
         lambda c: f"was never used in {c.days_old:.0f} days",
-        "Revoke it in the app, unless you keep it in reserve."),
+        "Revoke it, unless you keep it in reserve."),
     "old": Check(
         lambda c: c.days_old > _OLD_DAYS and not c.is_over, _never,
         lambda c: f"is {c.days_old:.0f} days old", _REPLACE),
     "not_here": Check(
         lambda c: not c.own and not c.is_over, _never,
-        lambda _: "is not in this configuration", "Revoke it in the app, unless you know who uses it."),
+        lambda _: "is not in this configuration", "Revoke it, unless you know who uses it."),
 }
 # fmt: on
 

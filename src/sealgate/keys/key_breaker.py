@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # They say nothing of a key that is known to be good.
 _HARMLESS = frozenset({Means.DONE, Means.REFUSED, Means.LIMITED, Means.UNKNOWN})
 _FIXES = {
-    KeyFault.INVALID: "compare keys.{alias}.api_key with the app, or run `sealgate check`",
-    KeyFault.ADDRESS: "add this machine's public address to the key's whitelist in the app",
+    KeyFault.INVALID: "compare keys.{alias}.api_key with the exchange's list, or run `sealgate check`",
+    KeyFault.ADDRESS: "add this machine's public IP address to the key's whitelist at the exchange",
 }
 
 log = structlog.get_logger("sealgate.keys")
@@ -121,7 +121,7 @@ class KeyBreaker:
             key=self._alias,
             cause=fault.value,
             refused=refused or None,
-            fix=f"{fix_of(fault, self._alias)}; it is retried automatically",
+            fix=f"{fix_of(fault, self._alias)}; the gateway tests the key again automatically",
         )
 
     def _refusal(self, fault: KeyFault, now: float) -> Refusal:

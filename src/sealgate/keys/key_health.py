@@ -38,7 +38,7 @@ class KeyFault(StrEnum):
     """Why the exchange does not take a key, in words."""
 
     INVALID = "the exchange calls it invalid"
-    ADDRESS = "this machine's address is not in its whitelist"
+    ADDRESS = "this machine's IP address is not on its whitelist"
 
 
 _FAULTS = {Means.KEY: KeyFault.INVALID, Means.ADDRESS: KeyFault.ADDRESS}

@@ -50,32 +50,32 @@ _NUMBER = 32  # bytes of r, and of s
 _ED25519_SPKI = bytes.fromhex("302a300506032b6570032100")  # what stands before the 32 bytes (RFC 8410)
 
 _STORED = "what is stored as the secret"
-_THE_OTHER = "store the private key that belongs to it"
+_THE_OTHER = "store the private key that belongs to this API key"
 _COPY = "copy it again, from its first line to its last"
 _NEW = (
-    "make one of a kind that the exchange takes by `sealgate keys new --kind KIND`, "
+    "make one of a kind that the exchange accepts with `sealgate keys new --kind KIND`, "
     "and register its public key there"
 )
 _CONVERT = "convert it: openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEW"
 
-_DAMAGED = ("is a private key that is cut off or damaged", _COPY)
+_DAMAGED = ("is a truncated or damaged private key", _COPY)
 _UNREADABLE = (
-    "is a private key that is damaged, or of a kind with which no exchange signs",
+    "is a damaged private key, or of a kind that no exchange accepts",
     f"{_COPY}, or {_NEW}",
 )
 _LARGE = (f"is a private key of more than {_MOST_BYTES} bytes", _NEW)
 _UTF_16 = ("is a text in UTF-16", "save it as UTF-8")
-_SEVERAL = ("holds several private keys", "let it hold one")
+_SEVERAL = ("contains several private keys", "store only one of them")
 _CLOSED = ("is an encrypted private key", 'name its passphrase in secret_passphrase, as in "file:/path"')
 _NOT_OPENED = (
-    "is a private key that its secret_passphrase does not open",
+    "is a private key that its secret_passphrase does not decrypt",
     "correct the passphrase, or copy the key again",
 )
-_OPEN = ("is not encrypted", "leave out secret_passphrase")
-_UNKNOWN = ("is a private key that is encrypted in a way that is not read here", _CONVERT)
+_OPEN = ("is not encrypted", "remove secret_passphrase")
+_UNKNOWN = ("is a private key with an unsupported encryption", _CONVERT)
 _PUBLIC = ("is a public key", _THE_OTHER)
 _CERTIFICATE = ("is a certificate", _THE_OTHER)
-_PKCS12 = ("is a PKCS #12 file", "take the key out of it: openssl pkcs12 -in FILE -nocerts -out NEW")
+_PKCS12 = ("is a PKCS #12 file", "extract the key: openssl pkcs12 -in FILE -nocerts -out NEW")
 _OPENSSH = "is a private key in OpenSSH's own form"
 _SSH_CONVERTS = "convert a copy of it: ssh-keygen -p -m PKCS8 -f COPY"
 # What a PEM file or a text is that holds no private key, by what stands in it, the longest first.
@@ -83,7 +83,7 @@ _NAMES: Mapping[bytes, tuple[str, str]] = {
     b"PUBLIC KEY": _PUBLIC,
     b"CERTIFICATE REQUEST": ("is a certificate request", _THE_OTHER),
     b"CERTIFICATE": _CERTIFICATE,
-    b"PGP ": ("is a PGP key, with which no exchange signs", _NEW),
+    b"PGP ": ("is a PGP key, which no exchange accepts", _NEW),
     b"-----BEGIN ": ("is a PEM file without a private key", _COPY),
     b"PuTTY-User-Key-File": ("is a private key in PuTTY's own form", _NEW),
 }
@@ -344,14 +344,14 @@ def _usable(key: object) -> PrivateKey:
         return PrivateKey(Kind.ED25519, key)
     if isinstance(key, RSAPrivateKey):
         if key.key_size < LEAST_BITS:
-            cause = f"is an RSA key of {key.key_size} bits, and {LEAST_BITS} are the least"
+            cause = f"is an RSA key of {key.key_size} bits, fewer than the {LEAST_BITS} required"
             raise PrivateKeyError(cause, _NEW)
         if not _is_sound(key):
             raise PrivateKeyError(*_UNREADABLE)
         return PrivateKey(Kind.RSA, key)
     if isinstance(key, EllipticCurvePrivateKey):
         if not isinstance(key.curve, SECP256R1):
-            raise PrivateKeyError(f"is a key on the curve {key.curve.name}, and ES256 needs P-256", _NEW)
+            raise PrivateKeyError(f"is a key on the curve {key.curve.name}, but ES256 needs P-256", _NEW)
         return PrivateKey(Kind.ES256, key)
     algorithm = type(key).__name__.removesuffix("PrivateKey")
-    raise PrivateKeyError(f"is a key of {algorithm}, with which no exchange signs", _NEW)
+    raise PrivateKeyError(f"is a {algorithm} key, which no exchange accepts", _NEW)

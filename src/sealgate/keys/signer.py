@@ -70,7 +70,7 @@ def signer_of(venue: Venue, key: KeyMaterial) -> Signer:
     if kind not in schemes:
         raise PrivateKeyError(*wrong_kind(kind, schemes, venue.title))
     if key.kind and kind != key.kind:
-        cause = f"is of the kind {kind}, and the key's setting `kind` insists on {key.kind}"
+        cause = f"is of the kind {kind}, but the setting `kind` requires {key.kind}"
         raise PrivateKeyError(cause, "correct the setting, or store the other key")
     if private is None:
         return hmac_signer(schemes[kind], key.secret)

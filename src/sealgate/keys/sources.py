@@ -100,7 +100,7 @@ def _wait(reference: str, process: "subprocess.Popen[bytes]") -> None:
             os.killpg(process.pid, signal.SIGKILL)
         cause = f"did not end within {COMMAND_TIMEOUT_S:g} s, or printed more than a secret"
         raise SecretError(
-            reference, cause, "make it answer without questions and print only the secret"
+            reference, cause, "make it print only the secret, without asking anything"
         ) from None
 
 

@@ -17,9 +17,9 @@ _NAMED = re.compile(
 )
 
 _STORED = "what is stored as the secret"
-_STORE_THE_OTHER = "store the secret that belongs to it: it is shown only once, so you may need a new key"
+_STORE_THE_OTHER = "store the secret of this API key: it is shown only once, so you may need a new key"
 _KINDS: Mapping[Kind, tuple[str, str]] = {
-    Kind.HMAC: ("no private key", "HMAC secrets"),
+    Kind.HMAC: ("not a private key", "HMAC secrets"),
     Kind.ED25519: ("an Ed25519 private key", "Ed25519 keys"),
     Kind.RSA: ("an RSA private key", "RSA keys"),
     Kind.ES256: ("an EC private key", "EC keys (ES256)"),
@@ -51,7 +51,7 @@ def wrong_kind(kind: Kind, takes: Collection[Kind], title: str) -> tuple[str, st
     *others, last = (_KINDS[one][1] for one in Kind if one in takes)
     taken = f"{', '.join(others)} or {last}" if others else last
     fix = "make such a key there, and store its secret"
-    return f"is {_KINDS[kind][0]}, and {title} takes {taken}", fix
+    return f"is {_KINDS[kind][0]}, but {title} accepts {taken}", fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,7 @@ def shape_of(secret: bytearray, api_key: str) -> Shape:
     elif secret[0] in _WRAPPING or secret[-1] in _WRAPPING:
         odd = "begins or ends with a quote or a space"
     elif _UNSEEN.search(secret):
-        odd = (
-            "has characters that nobody sees, such as a byte order mark, a no-break space or those of UTF-16"
-        )
+        odd = "has invisible characters, such as a byte order mark, a no-break space or those of UTF-16"
     elif b"\n" in secret.strip():
         odd = "has more than one line"
     return Shape(odd, len(secret) < len(api_key))
@@ -82,4 +80,4 @@ def not_a_token(token: bytearray) -> tuple[str, str] | None:
     """Return cause and fix if a text is a whole header and not a bot's token alone, None if it may be one."""
     if _HEADER.match(token) is None:
         return None
-    return 'the token begins with "Bearer", which belongs to the header', "store the token alone"
+    return 'the token begins with "Bearer", which belongs to the header', "store only the token"

@@ -31,7 +31,7 @@ LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
 _LIFT = "if it is a mistake, restart the gateway; with a journal, see docs/troubleshooting.md on pauses"
-_LIFT_SHARED = "if it is a mistake, stop all gateways of this exchange, and delete its entries in Redis"
+_LIFT_SHARED = "if it is a mistake, stop all gateways for this exchange, and delete its entries in Redis"
 
 log = structlog.get_logger("sealgate.pacing")
 
@@ -363,7 +363,7 @@ class Gates:
             if self.firewall.pauses_all(bot, now):
                 what, others = "requests to several paths", "bots"
             detail = f"A firewall in front of the exchange refused this bot's {what}"
-            detail += f"; the gateway sends the next one in {left_s:.0f} s. Other {others} go on."
+            detail += f"; the gateway sends the next one in {left_s:.0f} s. Other {others} are not affected."
             raise Refusal("rate_limited", detail, retry_after_s=left_s)
 
     @property

@@ -98,7 +98,7 @@ def in_words(limit: Limit, now: float, accepted_in_a_row: int = 0) -> str:
     elif limit.weights == OTHERS:
         height += ", all but reads"
     elif limit.weights[0] != limit.weights[1]:
-        height += f", an order counts as {limit.weights[1] / limit.weights[0]:g} reads"
+        height += f", an order costs as much as {limit.weights[1] / limit.weights[0]:g} reads"
     if limit.is_bucket:
         height += f", a token bucket of {_number(limit.n)}"
     refuted = f", which refutes the published {limit.refutes}" if limit.refutes else ""
@@ -110,12 +110,12 @@ def in_words(limit: Limit, now: float, accepted_in_a_row: int = 0) -> str:
     if refuted and limit.most == math.inf:
         times += refuted.replace("refutes", "refute")
     evidence = f"{height}, from {times}; last {span(now - limit.last_seen)} ago"
-    evidence += "; too old to make requests wait" if now >= limit.given_up_at else ""
+    evidence += "; too old to hold requests back" if now >= limit.given_up_at else ""
     return f"{evidence}; refused at most one in {accepted_in_a_row:,}" if accepted_in_a_row else evidence
 
 
 def _next_in_words(limit: Limit, step: Step | None, now: float) -> str:
-    """Return what is tried, or would be tried next and why not yet; "" where nothing more is looked for."""
+    """Return the rate that is being tried, or the next one and its condition; "" if the search is over."""
     if limit.tried is not None:
         return f"trying {_height(limit.tried, limit.tried, limit)}, for {span(limit.next_at - now)} more"
     if step is None:
@@ -123,7 +123,7 @@ def _next_in_words(limit: Limit, step: Step | None, now: float) -> str:
     height = f"next: {_height(step.rate, step.rate, limit)}"
     if step.accepted:
         requests = "request" if step.accepted == 1 else "requests"
-        return f"{height}, after {step.accepted:,} more accepted {requests}: refusals must stay rare"
+        return f"{height}, after {step.accepted:,} more accepted {requests}, to keep refusals rare"
     return (
         f"{height}, in {span(step.in_s)}, if requests wait"
         if step.in_s

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-REACH = "check base_url, the network and the exchange's status"
+REACH = "check base_url, the network and the exchange's status page"
 WAIT = "wait until the pause is over"
-RENEW = "make a new key in the app, put it into keys.*, and reload"
+RENEW = "make a new API key, put it into keys.*, and reload"
 _LONGEST = 100
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

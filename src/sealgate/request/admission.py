@@ -332,14 +332,14 @@ def _check_referer(value: str, rules: Rules) -> None:
 
 def _check_expectation(value: str, _: Rules) -> None:
     if value.lower() != "100-continue":
-        raise Refusal("expectation_refused", "The Expect header asks for something unknown.")
+        raise Refusal("expectation_refused", "The Expect header has an unsupported value.")
 
 
 def _check_coding(value: str, _: Rules) -> None:
     """RFC 9112 section 6.1: an unknown coding before the last, chunked, is 501; section 6.3: all else 400."""
     *before, last = (coding.strip().lower() for coding in value.split(","))
     if last != "chunked" or "chunked" in before or "" in before:
-        raise Refusal("bad_request", "Transfer-Encoding does not say where the body ends.")
+        raise Refusal("bad_request", "Transfer-Encoding does not define the end of the body.")
     if before:
         raise Refusal("coding_refused", "The only transfer coding supported is chunked.")
 
@@ -372,7 +372,7 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """
     owner = None if peer.own is None else rules.own.get(peer.own)
     if peer.own is not None and owner is None:  # a reload took the address away from it
-        raise Refusal("bot_unauthenticated", f"This address is no longer that of the bot {peer.own[0]}.")
+        raise Refusal("bot_unauthenticated", f"This address no longer belongs to the bot {peer.own[0]}.")
     if rules.local is not None:
         may_be_local = peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
         bot = rules.local if may_be_local else None
@@ -404,7 +404,7 @@ def _by_token(name: str | None, token: bytes, rules: Rules, peer: Peer) -> Bot:
         )
     if peer.own is not None and (bot is None or bot.name != peer.own[0]):
         raise Refusal(
-            "bot_unauthenticated", "The token does not belong to the bot whose address this is; leave it out."
+            "bot_unauthenticated", "The token does not belong to the bot of this address; remove it."
         )
     if bot is None:
         raise Refusal("bot_unauthenticated", "No bot has this token.")
@@ -484,7 +484,7 @@ def _lacks(bot: Bot, method: str, target: Target, route: Route) -> str:
     may = " and ".join(one.value for one in Permission if one in bot.may)
     detail = f"{method} {target.shown} needs {route.needs.value}, and the bot {bot.name} may only {may}."
     is_doubtful = not route.is_named and route.needs is Permission.TRADE
-    return f"{detail} If this call only reads, say so in [[routes]]." if is_doubtful else detail
+    return f"{detail} If this call only reads, declare it in [[routes]]." if is_doubtful else detail
 
 
 def check_body(ticket: Ticket, trade_if: OrderShape, body: bytes) -> None:
@@ -518,7 +518,7 @@ def choose_key(bot: Bot, head: Head) -> str:
         raise Refusal(
             "bot_forbidden",
             f"X-Gateway-Key names none of the keys that the bot {bot.name} has here ({', '.join(bot.keys)}).",
-            advice="Name one of these, or leave the header out.",
+            advice="Name one of these, or remove the header.",
         )
     return alias
 

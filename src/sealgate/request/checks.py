@@ -16,8 +16,8 @@ log = structlog.get_logger("sealgate.policy")
 
 _SIGNED = Auth.SIGNED
 _FEWER_PRICES = (
-    "policy.max_notional no longer has the prices of this reply; let the bot read those of fewer symbols "
-    "at once: a reply may have at most 256 KiB, unpacked"
+    "policy.max_notional cannot use this reply, because it is too large; let the bot read the prices of "
+    "fewer symbols at once (at most 256 KiB, decompressed)"
 )
 
 

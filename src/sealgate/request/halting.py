@@ -98,13 +98,13 @@ def _found(halts: Halts, ticket: Ticket, exchange: str) -> Halt | None:
 
 def _refusal(halt: Halt) -> Refusal:
     scope = halt.scope
-    detail = f"Orders are halted ({scope.words}). The gateway's operator can release them: `{scope.resume}`."
+    detail = f"Orders are halted ({scope.words}). The gateway's operator can lift the halt: `{scope.resume}`."
     return Refusal("halted", detail)
 
 
 def _logged(scope: Scope, origin: Origin) -> dict[str, Any]:
     """Return the fields with which a halt is logged."""
-    return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` releases them"}
+    return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` lifts the halt"}
 
 
 def _listed(halts: Halts) -> str | None:

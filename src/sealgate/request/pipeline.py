@@ -221,7 +221,7 @@ class Pipeline:
             async with asyncio.timeout(max(0.0, context.ends_at - now)):
                 attempt = await shared.wait()
         except TimeoutError:
-            detail = "The reply to the identical read that this one was to share did not arrive in time."
+            detail = "This read waited to share the reply to an identical read, which did not arrive in time."
             raise Refusal("upstream_timeout", detail) from None
         context.enter(OWN, now := self._system.now())
         context.has_shared, context.may_share = True, not shared.is_too_large

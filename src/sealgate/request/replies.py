@@ -196,7 +196,7 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
         request.connection.write(block)
     elif framing is _CLOSE and not request.connection.can_be_reset:
         reply.remainder.abandon()
-        raise BrokenReplyError("HTTP/1.0 on a Unix socket cannot tell a large reply's end from a cut")
+        raise BrokenReplyError("with HTTP/1.0 on a Unix socket, the end of a large reply looks like a cut")
     else:
         await _stream(request.connection, block, reply.remainder, framing)
     return keep_alive

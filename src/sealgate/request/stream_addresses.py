@@ -20,7 +20,7 @@ _SCHEMES = {"http": "ws", "https": "wss"}
 _ADDRESS = re.compile(r"(?:wss?://)?([a-z0-9.\-]+(?::[0-9]{1,5})?)([/?][!-~]*)?", re.IGNORECASE)
 _UNCODED = b"identity"
 _MOST_TOLD = 8  # hosts of which the log tells
-_FIX = "bots that follow this address go past the gateway: add the host to [[streams]] of the venue's file"
+_FIX = "bots that use this address bypass the gateway: add the host to [[streams]] of the venue's file"
 
 
 def own_address(reached: str, host: str | None, before: str) -> str | None:

@@ -63,7 +63,7 @@ class KeyMaker:
         else:
             if not machine.has_redis():
                 raise StartError(
-                    f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out"
+                    f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or remove the setting"
                 )
             from sealgate.cluster.redis_group import shared_scheduler  # noqa: PLC0415 - redis is an extra
 

@@ -58,7 +58,7 @@ class Gateway:
     def address(self) -> Address:
         """The TCP address in use, with the port that was chosen. Raises LookupError without one."""
         if self.listeners.tcp is None:
-            raise LookupError("listen.tcp is turned off")
+            raise LookupError("listen.tcp is off")
         return self.listeners.tcp
 
     @property
@@ -250,9 +250,9 @@ class Controls:
     async def reload(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Take the configuration as it is now into use."""
         if scope != Scope():
-            return HTTPStatus.BAD_REQUEST, {"error": "a reload takes no bot, key or exchange"}
+            return HTTPStatus.BAD_REQUEST, {"error": "a reload accepts no bot, key or exchange"}
         try:
-            warnings = await self._gateway.reloader.reload(f"{origin.who}, by the admin socket")
+            warnings = await self._gateway.reloader.reload(f"{origin.who}, through the admin socket")
         except ReloadError as error:
             return HTTPStatus.CONFLICT, {"error": str(error)}
         return HTTPStatus.OK, {"warnings": list(warnings), "base_url": self._gateway.config.exchange_urls}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # An address without TLS that other machines reach: what that means, in the log and in `sealgate check`.
 OPEN_WIRE = "tokens and orders pass unencrypted"
-OPEN_WIRE_FIX = "set listen.tls_cert and listen.tls_key, unless only this machine's containers reach it"
+OPEN_WIRE_FIX = "set listen.tls_cert and listen.tls_key, unless only containers on this machine can connect"
 
 log = structlog.get_logger("sealgate.listeners")
 

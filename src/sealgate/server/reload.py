@@ -89,12 +89,12 @@ def goes_on_by_name(config: Config, running: Config, halts: Halts) -> Iterator[s
     for halt in halts:
         name = halt.scope.exchange
         if name is not None and name not in config.served:
-            yield f"the halt of {halt.scope.words} stops nobody, as there is no exchange {name}"
+            yield f"the halt of {halt.scope.words} stops no orders, because there is no exchange {name}"
     for name in config.exchanges.keys() & running.exchanges.keys():
         if config.served[name].base_url != running.served[name].base_url:
-            what = "halts, Idempotency-Keys and what policies have counted"
-            fix = "give another exchange another name"
-            yield f"exchanges.{name}.base_url has changed: {what} go on under this name; {fix}"
+            what = "halts, Idempotency-Keys and the counts of policies"
+            fix = "give a different exchange a different name"
+            yield f"exchanges.{name}.base_url has changed: {what} continue under this name; {fix}"
 
 
 def _kept(table: str, new: BaseModel, running: BaseModel) -> BaseModel:
@@ -150,9 +150,9 @@ class Trial:
         venue = self._new.backend.config.venue
         path = venue.signed_read
         if not path:
-            return f"keys.{alias} could not be tried: the venue's file names no read in reads.signed"
+            return f"keys.{alias} could not be tested: the venue's file names no read in reads.signed"
         answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
-        cause = key_fault(answer.verdict) or "the signature is refused"
+        cause = key_fault(answer.verdict) or "the exchange refuses the signature"
         rest = ", its secret or [signing]" if is_scheme_open(venue) else " or its secret"
         fix = f"correct keys.{alias}.api_key{rest}"
         # Some exchanges say the same of an unknown key and of a missing permission: the key that was in use
@@ -160,7 +160,7 @@ class Trial:
         former = None if self._old is None else self._old.exchange.live_keys.get(alias)
         was_taken = former is not None and former.breaker.state.is_proven
         if was_taken and answer.verdict.means is Means.PERMISSION:
-            cause = "this key may not do what the former one could"
+            cause = "this key lacks a permission that the former key had"
             raise TrialError(f"keys.{alias}: a signed read was answered {answer.status}: {cause}; {fix}")
         return _objection(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
@@ -171,12 +171,10 @@ class Trial:
         if not path:
             return None
         answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
-        fix = "store the token of a session that has not ended"
-        doubt = _objection(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
+        fix = "store the token of a session that is still valid"
+        doubt = _objection(answer, f"{name}: the list of keys", f"the exchange refuses the token; {fix}")
         if doubt is None and find_record(answer.body, self._live_key(alias).key.api_key) is None:
-            return (
-                f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
-            )
+            return f"{name}: the exchange's list lacks the key; use a session token of the key's user"
         return doubt
 
 
@@ -185,7 +183,7 @@ async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
     try:
         return await trial
     except Refusal as refusal:
-        return f"{name} could not be tried: {refusal.detail}"
+        return f"{name} could not be tested: {refusal.detail}"
 
 
 def _objection(answer: Answer, what: str, refused: str) -> str | None:
@@ -257,7 +255,7 @@ class Reloader:
                 self.results["failed"] += 1
                 log.exception("reload_failed", asked_by=asked_by, meanwhile=_MEANWHILE)
                 raise ReloadError(
-                    "the reload failed inside the gateway; report it with the line in its log"
+                    "the reload failed because of a fault in the gateway; report it with its line of the log"
                 ) from None
             after = self._handler.router
             is_same = not warnings and _essence(after.generation) == _essence(before.generation)
@@ -403,7 +401,7 @@ def _essence(generation: Generation) -> object:
 
 def _check_running(router: Router) -> None:
     if router.halting.is_draining:
-        raise ReloadError("the gateway is shutting down; reload the one that replaces it")
+        raise ReloadError("the gateway is shutting down; reload the gateway that replaces it")
 
 
 def _upstreams(router: Router) -> set[Upstream]:

@@ -76,7 +76,7 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
         _reload_on_hangup(gateway)
         _announce(gateway, admin, stream)
         if admin is not None and not admin.is_loopback:
-            fix = "anyone who can connect can read it: restrict access by a firewall or network policy"
+            fix = "everybody who can connect can read it: restrict access with a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
         _freeze_memory()
         manager = ServiceManager(os.environ)
@@ -301,6 +301,6 @@ def _second_of(config: Config, environ: Mapping[str, str]) -> str | None:
         stop = "stop it" if process is None else f"stop it (kill {process})"
         return (
             f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
-            "a second gateway, give this one addresses of its own"
+            "a second gateway, give this one its own addresses"
         )
     return None

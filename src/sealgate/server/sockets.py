@@ -159,9 +159,7 @@ def _is_stale(path: Path, setting: str) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISSOCK(found.st_mode):
-        raise StartError(
-            f"{_cannot(path)}: something else is there; remove it, or set {setting} to another path"
-        )
+        raise StartError(f"{_cannot(path)}: it is not a socket; remove it, or set {setting} to another path")
     if found.st_uid != os.geteuid():
         raise StartError(
             f"{_cannot(path)}: a socket of user {found.st_uid} is there; ask that user to remove it"
@@ -231,7 +229,7 @@ def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSo
     if (trouble := _trouble_with(path.parent)) is None:
         return bind_unix(path, "admin.unix")
     cause = f"cannot listen on {path}: its folder {trouble}; or set admin.unix to another path"
-    log.warning("admin_socket_off", cause=cause, missing="halt, resume and reload by command")
+    log.warning("admin_socket_off", cause=cause, missing="the commands halt, resume and reload")
     return None
 
 

@@ -146,7 +146,7 @@ def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
 def _refuse_password() -> str:
     """Refuse: nobody could type a password, and without this OpenSSL would ask at the terminal."""
     raise SecretError(
-        "listen.tls_key", "is encrypted with a password", "store it without one, with mode 0600"
+        "listen.tls_key", "is encrypted with a passphrase", "store it without a passphrase, with mode 0600"
     )
 
 

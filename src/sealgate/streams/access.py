@@ -67,12 +67,12 @@ def judge(stream: Stream, bot: Bot, kind: Kind, message: bytes, *, is_text: bool
     try:
         document = stream.clear(message.decode("utf-8"))
     except UnclearError as error:
-        raise Refusal("bad_request", f"The message is not clear, so it was not sent: {error}.") from None
+        raise Refusal("bad_request", f"The message is ambiguous, so it was not sent: {error}.") from None
     rule, route = stream.find(document, kind)
     if rule is not None and rule.refuses:
         raise Refusal("bot_forbidden", f"The message was not sent: {rule.refuses}.")
     if route.needs not in bot.may:
-        known = "" if rule else " as the venue's file does not name it,"
+        known = "" if rule else " because the venue's file does not name it,"
         raise Refusal(
             "bot_forbidden",
             f"The message was not sent:{known} {route.template} needs {route.needs}, and {_lacks(bot)}.",

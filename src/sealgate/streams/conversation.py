@@ -227,12 +227,12 @@ class Conversation:
     def end(self) -> None:
         """End what was sent and not settled as unknown: the stream is over."""
         for order in tuple(self.pending):
-            order.lose("The stream ended before a reply to it came.")
+            order.lose("The stream ended before the reply arrived.")
 
     def _check_token(self, data: bytes) -> None:
         """Raise Refusal for a message that would tell the exchange the bot's token."""
         if self._token.is_in(data):
-            detail = "The message has the bot's own token of the gateway in it, and was not sent."
+            detail = "The message contains the bot's gateway token, so it was not sent."
             raise Refusal("bot_forbidden", detail)
 
     # What the exchange says.

@@ -48,7 +48,7 @@ _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
 _RESTART: Final = 1012
 _NO_CLOSE: Final = 1006  # there was no close frame
-_CLOSED_WHILE_WAITING: Final = "The bot closed the stream while an order waited; it was not sent."
+_CLOSED_WHILE_WAITING: Final = "The bot closed the stream while an order was waiting; the order was not sent."
 _CLOSED_BY_EXCHANGE: Final = "The exchange has closed the stream; the order was not sent."
 
 log = structlog.get_logger("sealgate.streams")

@@ -41,7 +41,7 @@ _LIMITED_S = 10.0  # without an opening, where the exchange refuses one for its 
 _LOGINS = {101: OK, 401: FAILED, 403: FAILED}
 # Of a 101: what is the gateway's own, and what a client might act on.
 _NOT_PASSED = (b"sec-websocket-accept", b"sec-websocket-extensions", b"set-cookie", b"location")
-_WHERE_TOKENS_STAND = "Send it in X-Gateway-Token, or in Authorization, and nowhere else."
+_WHERE_TOKENS_STAND = "Send it only in X-Gateway-Token or Authorization."
 _NO_HANDSHAKE = SignedHandshake({}, {}, "")
 
 
@@ -84,15 +84,13 @@ class StreamOpener:
         )
         bot, fields = pipeline.identify_with_fields(head, request, context)
         if request.connection.has_surplus:
-            raise Refusal("bad_request", "Bytes came behind the upgrade before it was answered.")
+            raise Refusal("bad_request", "The client sent data after the upgrade, before the reply.")
         key, protocols = check_offer(request.head), offered_protocols(request.head)
         sent = None if pipeline.backend.rules.local is not None else credentials(fields)
         token = OwnToken(b"" if sent is None else sent[1])
         if any(map(token.is_in, (target.encode("latin-1"), fields.passed, *protocols))):
-            detail = "The upgrade has the bot's own token of the gateway in what goes to the exchange."
-            raise Refusal(
-                "bot_forbidden", detail, advice="Send it in X-Gateway-Token or Authorization alone."
-            )
+            detail = "The bot's gateway token is in a part of the upgrade that goes to the exchange."
+            raise Refusal("bot_forbidden", detail, advice="Send it only in X-Gateway-Token or Authorization.")
         if not bot.keys:
             raise unknown_exchange(bot)
         wanted = find_wanted(target, config.venue, config.venue.stream_hosts(config.environment))
@@ -188,7 +186,7 @@ class StreamOpener:
             fault = accept_fault(answer.head.passed, key, protocols)
             if fault or not connection.has_switched:
                 connection.close()
-                told = fault or "its 101 is not to a WebSocket"
+                told = fault or "its reply 101 does not switch to WebSocket"
                 raise Refusal("upstream_broken", f"The stream could not be opened: {told}.")
             context.concludes(Conclusion.DONE)
         return answer, connection

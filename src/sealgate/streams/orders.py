@@ -127,7 +127,7 @@ class StreamOrder:
     def await_reply(self, timeout_s: float) -> None:
         """Let the order end as unknown where nothing settles it in time."""
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(timeout_s, self.lose, f"No reply to it came within {timeout_s:g} s.")
+        self._timer = loop.call_later(timeout_s, self.lose, f"No reply to it arrived within {timeout_s:g} s.")
 
     def settle(self, document: object, text: str) -> bool:
         """End the order if a message of the exchange settles it; return whether it does."""

@@ -139,7 +139,7 @@ class Streams:
             elif _place(pipeline) != _place(stream.talk.pipeline):
                 gone = f"the exchange {exchange} has another address"
             elif stream.talk.rules not in pipeline.backend.config.venue.streams:
-                gone = "the venue's file describes the stream in another way"
+                gone = "the venue's file describes the stream differently"
             elif alias not in bot.keys:
                 gone = f"the key {alias} is gone"
             elif stream.talk.rules.uses_key and _proof(pipeline, alias) != stream.talk.live_key.key.proof:
