@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,21 @@ async def test_a_halt_at_one_exchange_survives_a_restart(tmp_path: Path) -> None
         await two.gateway.halt(Scope("grid", exchange="perp"))
     async with two_exchanges(journal=journal) as two:
         assert await reasons(two, order(SPOT), order(PERP)) == [None, "halted"]
+
+
+async def test_a_journal_that_moves_to_another_machine_knows_the_same(tmp_path: Path) -> None:
+    """As docs/operating.md has it: all files that begin with its name, copied after the gateway has stopped."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir(0o700)
+    new.mkdir(0o700)
+    async with two_exchanges(journal={"file": str(old / "journal.db")}) as two:
+        assert await reasons(two, order(SPOT, key("k-1"))) == [None]
+        await two.gateway.halt(Scope(exchange="perp"))
+    for file in old.glob("journal.db*"):
+        shutil.copy2(file, new)
+    async with two_exchanges(journal={"file": str(new / "journal.db")}) as two:
+        assert await reasons(two, order(SPOT, key("k-1")), order(PERP)) == [None, "halted"]
+        assert two.spot.received == []
 
 
 async def test_a_resume_uses_the_keys_of_its_exchange_again() -> None:
