@@ -82,7 +82,7 @@ async def test_a_halt_at_one_exchange_survives_a_restart(tmp_path: Path) -> None
 
 
 async def test_a_journal_that_moves_to_another_machine_knows_the_same(tmp_path: Path) -> None:
-    """As docs/operating.md has it: all files that begin with its name, copied after the gateway has stopped."""
+    """As docs/operating.md has it: all files that begin with its name, copied after the gateway has ended."""
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir(0o700)
     new.mkdir(0o700)
