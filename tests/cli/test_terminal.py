@@ -1,9 +1,6 @@
 """What a terminal changes: colours, width, and a word about what takes its time."""
 
-import os
-import pty
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rig.terminal import in_a_terminal as terminal_of
 from sealgate.cli.report import finding_lines
 from sealgate.machine import terminal as terminal_module
 from sealgate.machine.findings import Cause, Finding, Level, Weight
@@ -30,32 +28,16 @@ ENVIRON = {
 
 
 def in_a_terminal(*arguments: str, until: str = "", **environ: str) -> str:
-    """Run the program with a terminal for its output, and return all of it.
+    """Run the program in a terminal, and return all of its output.
 
     `until` is a text behind which a program that goes on is ended.
     """
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "sealgate", *arguments],
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        env=ENVIRON | environ,
-        cwd="/",
-    ) as program:
-        os.close(follower)
-        output = b""
-        try:
-            while part := os.read(leader, 4096):
-                output += part
-                if until and until in output.decode():
-                    until = ""
-                    program.terminate()
-        except OSError:  # the end of a terminal
-            pass
-        program.wait()
-    os.close(leader)
-    return output.decode()
+    with terminal_of(*arguments, folder=Path("/"), environ=ENVIRON | environ) as terminal:
+        if until:
+            terminal.until(until)
+            terminal.stop()
+        terminal.end()
+    return terminal.output
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -86,8 +68,8 @@ def test_a_gateway_says_in_a_terminal_where_bots_connect(
     output = in_a_terminal(
         "serve", until="stop with", **secret, **{f"SEALGATE_{one}": text for one, text in settings.items()}
     )
-    [block] = re.findall(r"^Sealgate (.*?)\r\n\r\n", output, re.MULTILINE | re.DOTALL)
-    head, *lines = block.split("\r\n")
+    [block] = re.findall(r"^Sealgate (.*?)\n\n", output, re.MULTILINE | re.DOTALL)
+    head, *lines = block.split("\n")
     assert head.endswith(f" for {title}, https://exchange.example")
     named = dict(re.split(r"  +", line.strip()) for line in lines)
     assert named.keys() == {"bots", "live page", "stop with"}
@@ -104,7 +86,7 @@ def test_a_gateway_says_in_a_terminal_which_bots_have_an_address_of_their_own(tm
         "SEALGATE_BOTS__GRID__LISTEN": "127.0.0.1:0",
     }
     output = in_a_terminal("serve", until="stop with", **settings)
-    assert re.search(r"^  bot grid +http://127\.0\.0\.1:\d+  \(without a token\)\r$", output, re.MULTILINE)
+    assert re.search(r"^  bot grid +http://127\.0\.0\.1:\d+  \(without a token\)$", output, re.MULTILINE)
 
 
 def test_colours_in_a_terminal() -> None:

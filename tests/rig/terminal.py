@@ -33,11 +33,15 @@ class Terminal:
             assert self._read(), f"{text!r} is not in {self.output!r}"
         self._seen = self.output.index(text, self._seen) + len(text)
 
+    def stop(self) -> None:
+        """Ask the program to end."""
+        self._program.terminate()
+
     def end(self) -> int:
         """Wait for the end of the program, and return its exit code."""
         while self._read():
             pass
-        return self._program.wait()
+        return self._program.wait(_LONGEST_S)
 
     def _read(self) -> bool:
         ready, _, _ = select.select([self._leader], [], [], _LONGEST_S)
@@ -57,7 +61,7 @@ def in_a_terminal(
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     command = [sys.executable, "-c", _IN_FRONT, *arguments]
-    places = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb", **(environ or {})}
+    places = {"PATH": os.environ["PATH"], "HOME": str(folder), **(environ or {})}
     with subprocess.Popen(
         command,
         stdin=follower,

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import sys
 import termios
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 import click
 
 _MOST_BYTES = 64 * 1024
+_LONGEST_WAIT_S = 0.5
 _BEGIN, _END = b"-----BEGIN ", b"-----END "
 
 # What is wrong with an answer and what to do, None if nothing is.
@@ -54,9 +56,12 @@ def _goes_on(answer: bytes) -> bool:
 
 def _line() -> bytes:
     """Read a line. Not by way of sys.stdin, which reads ahead of what is asked."""
-    line = b""
+    line, terminal = b"", sys.stdin.fileno()
     while not line.endswith(b"\n"):
-        part = os.read(sys.stdin.fileno(), _MOST_BYTES)
+        # A Ctrl-C that comes right before a call that waits is seen only after it.
+        while not select.select([terminal], [], [], _LONGEST_WAIT_S)[0]:
+            pass
+        part = os.read(terminal, _MOST_BYTES)
         if not part:
             raise EOFError
         line += part
