@@ -70,7 +70,8 @@ def limits_block(page: str) -> str:
             if pool.name == ALL or not is_own(venue, pool):
                 continue
             headers = [counter.header for counter in venue.limits.counters if counter.pool == pool.name]
-            shared_by, limit = SHARED_BY[pool.scope], code(pool.known) or "learned"
+            shared_by = SHARED_BY[pool.scope]
+            limit = code(pool.known) or ("replies state it" if headers else "learned")
             names = (f"`{venue.name}`", f"`{pool.name}`")
             rows.append((*names, members(venue, pool), shared_by, limit, code(headers) or "-"))
     return _LIMITS_HEAD + "".join(table_row(*cells) for cells in rows)

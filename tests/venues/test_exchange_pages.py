@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from rig.fences import ROOT, Fence, fences
 from sealgate.cli import main
+from venues.exchange_pages import venues_of
 from venues.page_rows import PAGES
 from venues.recipes import (
     ADDRESS,
@@ -39,6 +40,13 @@ SEVERAL = {block.label: block.text for block in fences(ROOT / "docs" / "several-
 def test_each_page_has_three_clients() -> None:
     assert min(Counter(client.values[0] for client in CLIENTS).values()) >= 3
     assert {client.values[0] for client in CLIENTS} == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_names_the_environments_that_its_venues_have(page: str) -> None:
+    text = (ROOT / "docs" / "exchanges" / f"{page}.md").read_text()
+    named = set(re.findall(r'`environment = "(\w+)"`', text))
+    assert named == {name for venue in venues_of(page) for name in venue.environments}
 
 
 @pytest.mark.needs("curl")
