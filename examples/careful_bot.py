@@ -17,12 +17,21 @@ import urllib.request
 import uuid
 
 ORDER = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}
-TOO_MANY, SERVER_ERROR = 429, 500
+TOO_MANY = 429
+# Why the gateway may send nothing now, and would later. All else it refuses again.
+AGAIN = {
+    "rate_limited",
+    "queue_full",
+    "draining",
+    "clock_unsynced",
+    "upstream_unreachable",
+    "deadline_exceeded",
+}
 TIMEOUT_S = 45  # longer than the gateway may take
 
 
 def ask(url, body=None, key=None):
-    """Return status, outcome, wait in seconds, and text of a reply; None for a gateway that gives none."""
+    """Return status, outcome, reason, wait in seconds, and text of a reply; None if there is none."""
     request = urllib.request.Request(url, method="POST" if body else "GET")
     if body:
         request.data = json.dumps(body).encode()
@@ -33,13 +42,15 @@ def ask(url, body=None, key=None):
         request.add_header("Authorization", f"Bearer {token}")
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
-            return reply.status, reply.headers["X-Gateway-Outcome"], 0, reply.read().decode()
+            said, reason = reply.headers["X-Gateway-Outcome"], reply.headers["X-Gateway-Error"]
+            return reply.status, said, reason, 0, reply.read().decode()
     except urllib.error.HTTPError as reply:
         # Retry-After may be fractional at some exchanges, and a date at others.
         stated = reply.headers["Retry-After"] or "1"
         wait_s = float(stated) if stated.replace(".", "", 1).isdigit() else 1
         with reply:
-            return reply.status, reply.headers["X-Gateway-Outcome"], wait_s, reply.read().decode()
+            said, reason = reply.headers["X-Gateway-Outcome"], reply.headers["X-Gateway-Error"]
+            return reply.status, said, reason, wait_s, reply.read().decode()
     except OSError:
         return None
 
@@ -59,12 +70,13 @@ def place(gateway, order, tries=10, pause=time.sleep):
             outcome, text, is_lost = "unknown", "no reply", True
             pause(min(2**number, 30))
             continue
-        status, said, wait_s, text = reply
+        status, said, reason, wait_s, text = reply
         # After a lost reply, `not_sent` is said of this try alone, perhaps before its key was looked up.
         outcome = "unknown" if is_lost and said == "not_sent" else said
-        if said == "refused" and status == TOO_MANY:  # it did not execute, but may have used its key
+        may_go_later = status == TOO_MANY or reason in AGAIN
+        if said == "refused" and may_go_later:  # it did not execute, but may have used its key
             key, is_lost = str(uuid.uuid4()), False
-        elif said != "not_sent" or (status < SERVER_ERROR and status != TOO_MANY):
+        elif said != "not_sent" or not may_go_later:
             break  # it is known what became of it, or the gateway refuses it, and would again
         pause(max(wait_s, min(2**number, 30)))
     return outcome, text
@@ -73,7 +85,7 @@ def place(gateway, order, tries=10, pause=time.sleep):
 def look_up(gateway, address):
     """Return the open orders of an account."""
     reply = ask(f"{gateway}/v1/trade/user/{address}/openOrders")
-    return None if reply is None or reply[1] != "done" else json.loads(reply[3])["orders"]
+    return None if reply is None or reply[1] != "done" else json.loads(reply[4])["orders"]
 
 
 def main(gateway, address=None):

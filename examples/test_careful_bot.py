@@ -67,7 +67,7 @@ def test_a_gateway_that_is_away_leaves_it_unknown(sealgate_sandbox):
 
 
 def test_after_a_lost_reply_a_full_gateway_leaves_it_unknown(monkeypatch):
-    replies = [None, (503, "not_sent", 0, "queue_full"), (401, "not_sent", 0, "bot_unauthenticated")]
+    replies = [None, (503, "not_sent", "queue_full", 0, ""), (401, "not_sent", "bot_unauthenticated", 0, "")]
     monkeypatch.setattr(careful_bot, "ask", lambda *_: replies.pop(0))
     outcome, _ = careful_bot.place("http://127.0.0.1:9", careful_bot.ORDER, pause=no_pause)
     assert (outcome, replies) == ("unknown", [])

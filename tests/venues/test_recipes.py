@@ -7,6 +7,7 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
@@ -14,7 +15,7 @@ import ccxt  # type: ignore[import-untyped]
 import httpx
 import pytest
 
-from rig.fences import ROOT, fences
+from rig.fences import ROOT, Fence, fences
 from venues.recipes import (
     ADDRESS,
     EXAMPLES,
@@ -27,6 +28,22 @@ from venues.recipes import (
 
 SEVERAL = ROOT / "docs" / "several-exchanges.md"
 BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}
+OWN_CLIENTS = ("venue-curl", "venue-requests", "venue-httpx", "venue-aiohttp", "venue-node")
+PROGRAMS = {
+    "python": (sys.executable, "-W", "error", "-"),
+    "sh": ("sh", "-e"),
+    "js": ("node", "--input-type=module", "-"),
+}
+NEEDS = {"sh": "curl", "js": "node"}
+
+
+def own_clients() -> Iterator[object]:
+    """Yield the blocks that sign nothing: those of the recipes, and curl's on other pages."""
+    for page in (ROOT / "README.md", ROOT / "docs" / "recipes.md", ROOT / "docs" / "replies.md"):
+        for block in fences(page):
+            if block.label in OWN_CLIENTS:
+                marks = [pytest.mark.needs(NEEDS[block.language])] if block.language in NEEDS else []
+                yield pytest.param(block, id=f"{block.name}-{block.label}", marks=marks)
 
 
 @pytest.mark.parametrize("name", ["okx", "binance"])
@@ -123,6 +140,21 @@ async def test_freqtrades_table_of_urls_leads_each_host_of_binance_through_the_g
         await asyncio.to_thread(trade)
     assert_only_the_real_key_arrived(fakes["binance"], orders=int(mode == "spot"))
     assert_only_the_real_key_arrived(fakes["binanceusdm"], orders=int(mode == "swap"))
+
+
+@pytest.mark.parametrize("block", list(own_clients()))
+async def test_a_client_of_ones_own_places_one_order_however_often_it_runs(
+    tmp_path: Path, block: Fence
+) -> None:
+    async with venue_and_gateway(tmp_path, "bybit") as (fake, url):
+        text = block.text.replace(ADDRESS, url).replace("TOKEN", TOKEN).replace("curl ", "curl -fsS ")
+        told = [await run(text, *PROGRAMS[block.language]) for _ in range(2)]
+    assert told[0].replace("'", '"').count("retCode") == text.count("/v5/")
+    assert_only_the_real_key_arrived(fake, orders=text.count("/v5/order/create"))
+
+
+def test_there_is_a_recipe_for_each_client() -> None:
+    assert BLOCKS.keys() >= set(OWN_CLIENTS)
 
 
 async def test_pybit_with_another_endpoint_trades_with_a_made_up_key(tmp_path: Path) -> None:
