@@ -11,11 +11,12 @@ from pathlib import Path
 from bench.pages import DOCS
 from rig.bot import request
 from rig.chromium import Page, new_page, running_chromium
-from rig.page_states import STATES, Feed, running_feed
+from rig.page_states import STATES, Feed, half_a_second, running_feed
 from rig.program import running_program
 from rig.station import Station, running_station
 from rig.upstream import Upstream, running_upstream, say
 from rig.wire import reply
+from sealgate.machine.system import System
 
 WAYS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 KEPT = [(1280, "light"), (390, "dark")]  # what the docs show
@@ -60,6 +61,8 @@ async def take_states(folder: Path, chromium: int) -> None:
             await work(station, 8.0)
             for name, (change, _) in STATES.items():
                 feed.change = change
+                if name == "fifty bots":
+                    feed.live(half_a_second(feed.status(), System().now()))
                 await take(page, folder, name.replace(" ", "-"), WAYS)
             await take_failing(page, folder, feed, station)
         await take(page, folder, "reconnecting", WAYS)

@@ -75,6 +75,8 @@ LIMIT = {
     "n": 20.0,
     "window_s": 1.0,
     "used_ratio": 0.97,
+    "low": 19.6,
+    "high": 20.4,
     "words": WORDS,
     "is_foreign_use": True,
     "next_step": NEXT,
@@ -90,6 +92,7 @@ KEY: dict[str, Any] = {
     "closed": "",
     "used": 19.4,
     "sent_per_s": 12.5,
+    "limited_today": 3,
     "at_a_time": None,
     "sharing": None,
     "expires_at": None,
@@ -118,6 +121,10 @@ SPOT: dict[str, Any] = {
     "requests_per_s": 18.2,
     "limited": 0,
     "limited_ms": None,
+    "limited_today": 0,
+    "shared_per_s": 5.7,
+    "streams": 0,
+    "in_doubt": 2,
     "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
     "failing": None,
 }
@@ -165,6 +172,18 @@ FIGURES: dict[str, Any] = {
     "policies": [{"by_rule": "grid's policy has refused: 2 by max_size, 1 by symbols"}],
     "refusals": [],
     "streams": [],
+    "last_orders": [
+        {
+            "bot": "grid",
+            "exchange": "spot",
+            "at_ms": 4_000,
+            "method": "POST",
+            "route": "/order",
+            "status": 400,
+            "outcome": "refused",
+            "reason": None,
+        }
+    ],
 }
 
 
@@ -187,14 +206,16 @@ def test_all_that_can_be_seen(width: int) -> None:
         "Requests: 18.2 /s (1,234 in 60 s)",
         "12.5 sent/s",
         "gateway p99 0.31 ms, upstream p99 –",  # noqa: RUF001 - a dash
-        "Limit used: 97 % (19 of 20 per 1 s)",
+        "Limit used: 97 % (of about 20/s)",
         "Clock: +1,500 ms (± 4 ms, 3 s old)",
         "In doubt: 2 (look them up)",
         "Not ready: clock not synced",
         "Key main is disabled: the exchange calls it invalid. ",
-        "next 429: held off: requests wait instead",
+        "about 20/s · 3 refusals today",
         "waiting: 0 cancel, 2 order, 7 read",
-        "97 % of 20 to 21 per 1 s, from 2 refusals",
+        "97 % of about 20/s",
+        "Bots ask for 18.2 requests a second, and the gateway sends 12.5",
+        "POST /order  refused by the exchange (400)",
         "Idle for ten seconds: maker",
         "key_invalid (key main, last by grid): 3×, last 6 s ago\n  It was accepted before. Compare.",  # noqa: RUF001
         "grid's policy has refused: 2 by max_size, 1 by symbols",
@@ -217,10 +238,10 @@ STREAM: dict[str, Any] = {
 @pytest.mark.parametrize("width", [80, 120])
 def test_open_streams(width: int) -> None:
     text = shown(width, streams=[STREAM] * 11 + [STREAM | {"bot": "maker", "is_logged_in": False}] * 3)
-    rows = [line.split() for line in text.splitlines() if "1,234.5 /s" in line]
+    rows = [line.split() for line in text.splitlines() if "1,234.5/s" in line]
     assert [row[0] for row in rows] == ["grid"] * 11 + ["maker"]
-    assert " ".join(rows[0][2:]) == "6 s 1,234.5 /s logged in"
-    assert " ".join(rows[-1][2:]) == "6 s 1,234.5 /s not logged in"
+    assert " ".join(rows[0][2:]) == "6 s 1,234.5/s logged in"
+    assert " ".join(rows[-1][2:]) == "6 s 1,234.5/s not logged in"
     assert "\nand 2 more\n" in text
     assert "Streams" not in shown(width)
 
@@ -261,10 +282,10 @@ IN_POOLS = KEY | {
 def test_each_pool_has_its_line(width: int) -> None:
     text = shown(width, keys=[IN_POOLS], exchanges=[SPOT | {"open_pools": [in_pools("public")]}])
     for part in (
-        "Key main  1 pool closed  next 429",
+        "Key main  1 pool closed  all: about 20/s",
         "\n  orders: closed for 7 s; cancels and reads go on\n",
         "\nweight  ",
-        " 97 % of 20 to 21 per 1 s, from 2 refusals\n",
+        " 97 % of about 20/s\n",
         "closed for 7 s\n",
         "path POST /v5/order/create-…  limit not known yet\n",
         "Requests without a key\npublic  ",
@@ -283,7 +304,7 @@ def test_what_is_printed_has_no_blanks_at_the_ends_of_lines() -> None:
     figures = FIGURES | {"keys": [KEY | {"limits": [LIMIT | {"used_ratio": 0.0}]}]}
     lines = drawn(screen(figures | {"words": words(figures)})).splitlines()
     assert lines == [line.rstrip() for line in lines]
-    assert any(line.startswith("░") and "0 % of 20 to 21" in line for line in lines)
+    assert any(line.startswith("░") and "0 % of about 20/s" in line for line in lines)
 
 
 PERP = SPOT | {
@@ -293,6 +314,9 @@ PERP = SPOT | {
     "not_ready": [],
     "used_ratio": 0.5,
     "limited": 3,
+    "limited_today": 3,
+    "in_doubt": 0,
+    "streams": 7,
     "limited_ms": 4_000,
     "waiting": 0,
 }
@@ -307,7 +331,9 @@ def test_several_exchanges_at_a_glance_with_the_keys_of_all() -> None:
     text = shown(**SEVERAL)
     rows = [line.split() for line in text.splitlines() if " ± 4 ms" in line and "Requests" not in line]
     assert rows[0][:5] == ["spot", "not", "ready", "97", "%"]
-    assert " ".join(rows[1]).startswith("perp ready 50 % 0 12.5 /s 3, last 6 s ago +1,500 ms ± 4 ms")
+    assert " ".join(rows[1]).startswith(
+        "perp ready 50 % of about 20/s 0 12.5 3, last 6 s ago +1,500 ms ± 4 ms 7 0"
+    )
     assert "2 exchanges" in text
     assert "Exchanges: 1 (of 2 ready)" in text
     assert "Key main at spot" in text

@@ -1,5 +1,7 @@
 """A real browser loads the live page: no error, nothing from elsewhere, and the values change."""
 
+from typing import Any
+
 import pytest
 
 from rig.admin import Admin, running_admin
@@ -99,7 +101,7 @@ async def test_open_streams_have_a_section_and_without_any_there_is_none(
         feed.change, _ = STATES["streams"]
         all_but_age = "#streams tbody tr:last-child td:not(:nth-child(3))"
         cells = f"[...document.querySelectorAll('{all_but_age}')]"
-        last = "grid,stream.example.com/v5/private,25.2 /s,not logged in"
+        last = "grid,stream.example.com/v5/private,25.2/s,not logged in"
         await blank.until(f"{cells}.map((cell) => cell.textContent).join() === '{last}'")
         feed.change, _ = STATES["ready"]
         await blank.until("document.querySelector('#streams-card').hidden")
@@ -118,3 +120,143 @@ async def test_it_fits(page: Page) -> None:
             await page.until(f"document.documentElement.scrollWidth <= {width}")
             ground = await page.read("getComputedStyle(document.body).backgroundColor")
             assert (ground == "rgb(16, 21, 28)") == (scheme == "dark")
+
+
+# Each text whose contrast with what is behind it is too low for its size (WCAG 2.2, 1.4.3).
+TOO_FAINT = """(() => {
+  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+  const ratio = (one, other) => {
+    const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const ground = channels(getComputedStyle(at).backgroundColor);
+      if (ground.length === 3) return ground;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const element of document.querySelectorAll('body *')) {
+    const parts = [...element.childNodes].filter((one) => one.nodeType === 3);
+    const text = parts.map((one) => one.data.trim()).join('');
+    if (!text || !element.checkVisibility() || element.closest('.unseen, svg')) continue;
+    const style = getComputedStyle(element);
+    const size = parseFloat(style.fontSize);
+    const least = size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5;
+    const measured = ratio(channels(style.color), behind(element));
+    const isFaint = measured < least || style.opacity < 1;
+    if (isFaint) found.push(`${measured.toFixed(2)} ${element.className}: ${text}`);
+  }
+  return found;
+})()"""
+
+# Each part that the keyboard reaches without an outline that can be seen (WCAG 2.2, 2.4.7 and 1.4.11).
+UNSEEN_FOCUS = """(() => {
+  const found = [];
+  const all = 'a[href], button, select, summary, [tabindex="0"]';
+  for (const element of document.querySelectorAll(all)) {
+    if (!element.checkVisibility()) continue;
+    element.focus({focusVisible: true, preventScroll: true});
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
+    if (outlineStyle !== 'solid' || parseFloat(outlineWidth) < 2) found.push(element.outerHTML);
+  }
+  document.activeElement.blur();
+  return found;
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_each_text_can_be_read_and_each_focus_be_seen(
+    station: Station, blank: Page, scheme: str
+) -> None:
+    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
+    async with running_feed(station) as feed:
+        await blank.show(1280, scheme)
+        await blank.open(feed.url)
+        await blank.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
+        await blank.until("!document.querySelector('#last-card').hidden")
+        await blank.read("document.querySelector('#inspector summary').click()")
+        await blank.until("document.querySelectorAll('#requests tbody tr').length > 0")
+        for feed.change, words in STATES.values():
+            await blank.until(says(words))
+            assert await blank.read(TOO_FAINT) == []
+            assert await blank.read(UNSEEN_FOCUS) == []
+
+
+async def test_each_part_that_the_keyboard_reaches_has_a_name(station: Station, blank: Page) -> None:
+    async with running_feed(station) as feed:
+        await blank.open(feed.url)
+        await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
+        feed.change, words = STATES["fifty bots"]
+        await blank.until(says(words))
+        await blank.call("Accessibility.enable")
+        nodes = (await blank.call("Accessibility.getFullAXTree"))["nodes"]
+
+    def is_reached(node: dict[str, Any]) -> bool:
+        return any(one["name"] == "focusable" and one["value"]["value"] for one in node.get("properties", []))
+
+    reached = [node for node in nodes if not node["ignored"] and is_reached(node)]
+    assert len(reached) > 10
+    assert [node for node in reached if not node["name"]["value"]] == []
+    images = [node for node in nodes if not node["ignored"] and node["role"]["value"] == "image"]
+    assert len(images) >= 3  # the charts
+    assert [image for image in images if not image["name"]["value"]] == []
+
+
+async def test_a_screen_reader_is_told_of_a_notice_once(station: Station, blank: Page) -> None:
+    async with running_feed(station) as feed:
+        await blank.open(feed.url)
+        feed.change, _ = STATES["a ban"]
+        await blank.until("document.querySelector('#news').textContent.includes('banned by the exchange')")
+        await blank.read(
+            "new MutationObserver(() => (window.again = true)).observe("
+            "document.querySelector('#news'), {childList: true, characterData: true, subtree: true})"
+        )
+        feed.change, _ = STATES["a ban for less"]
+        await blank.until(
+            "document.querySelector('#notices').textContent.includes('nothing is sent for 13 min')"
+        )
+        assert not await blank.read("window.again")
+
+
+async def test_the_title_names_the_exchange_and_its_state(station: Station, blank: Page) -> None:
+    async with running_feed(station) as feed:
+        await blank.open(feed.url)
+        await blank.until("document.title === 'service: ready · Sealgate'")
+        icon = "document.querySelector('#icon').getAttribute('href')"
+        assert await blank.read(icon) == "page/icon.svg"
+        feed.change, _ = STATES["ten exchanges"]
+        await blank.read("location.hash = 'okx'")
+        await blank.until("document.title === 'okx: key refused (3 others not ready) · Sealgate'")
+        assert await blank.read(icon) == "page/icon-bad.svg"
+    await blank.until("document.title.startsWith('okx: reconnecting')")
+
+
+async def test_a_text_that_is_selected_stays_and_so_does_the_focus(station: Station, blank: Page) -> None:
+    async with running_feed(station) as feed:
+        await blank.open(feed.url)
+        feed.change, _ = STATES["doubts"]
+        await blank.until("!!document.querySelector('#doubts .do code')")
+        await blank.read(
+            "window.row = document.querySelector('#doubts .do'); getSelection().selectAllChildren(row)"
+        )
+        feed.change, _ = STATES["ready"]
+        await blank.until("document.querySelector('#doubts-card').hidden")
+        feed.change, _ = STATES["fifty bots"]
+        await blank.until("!document.querySelector('#doubts-card').hidden")
+        assert await blank.read("row.isConnected")
+        await blank.read("document.querySelectorAll('#exchanges a')[2].focus()")
+        await blank.until("document.querySelectorAll('#exchanges tbody tr').length === 10")
+        assert await blank.read("document.activeElement.textContent") == "binanceusdm"
+
+
+async def test_a_bot_chooses_its_latest_requests(station: Station, page: Page) -> None:
+    await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
+    await page.until("!!document.querySelector('#last button')")
+    await page.read("document.querySelector('#last button').click()")
+    await page.until("document.querySelectorAll('#requests tbody tr').length === 1")
+    assert await page.read("document.querySelector('#of-bot').value") == "local"

@@ -37,7 +37,15 @@ SECOND = LimitStatus(
     20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
 )
 MINUTE = LimitStatus(
-    1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min", low=20.0, high=20.0, next_step=""
+    1200.0,
+    60.0,
+    0.8,
+    1,
+    is_foreign_use=True,
+    words="about 1200 per 1 min",
+    low=1200.0,
+    high=1200.0,
+    next_step="",
 )
 KEY = KeyStatus("main", "spot", 0.0, {"order": 0}, {}, only(SECOND, MINUTE))
 SPOT = ExchangeStatus(
@@ -353,6 +361,10 @@ def test_each_exchange_at_a_glance() -> None:
         "requests_per_s": 4.0,
         "limited": 2,
         "limited_ms": (WALL - 0.25) * 1000,
+        "limited_today": 2,
+        "shared_per_s": 0.0,
+        "streams": 0,
+        "in_doubt": 0,
         "latency": {"added_p99_ms": 1.0, "upstream_p50_ms": 20.0, "upstream_p99_ms": 20.0},
         "failing": None,
     }

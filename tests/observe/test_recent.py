@@ -345,3 +345,25 @@ def test_the_notice_ends_some_time_after_a_bot_stopped_asking_and_its_line_stays
     assert stopped.is_grave(3.0 + 299.0)
     assert not stopped.is_grave(3.0 + 300.0)
     assert stopped.over_since(3.0 + 300.0) is None
+
+
+def test_429s_of_today_begin_anew_with_the_day() -> None:
+    limited = changed(SENT, upstream_errors=(upstream_error("rate_limited", 1.0),))
+    recent = Recent()
+    recent.take([limited, limited, changed(limited, key="alt")], 1.0)
+    recent.turn(20_000)
+    assert recent.at("spot").limited_today == {"main": 2, "alt": 1}
+    recent.turn(20_001)
+    recent.take([limited], 2.0)
+    recent.turn(20_001)
+    assert recent.at("spot").limited_today == {"main": 1}
+    assert recent.at("spot").limited == 4
+
+
+def test_the_last_order_of_each_bot_and_the_reads_that_share_a_reply() -> None:
+    order = changed(SENT, lane=Lane.ORDER)
+    later, other = changed(order, request_id="2"), changed(order, bot="watch")
+    shared = changed(NEVER_SENT, shared="r-1")
+    recent = after(order, later, other, SENT, changed(order, bot=None), shared, shared)
+    assert recent.at("spot").orders == {"grid": later, "watch": other}
+    assert [tick.shared for tick in recent.ended()] == [2]

@@ -35,8 +35,9 @@ from sealgate.observe.status import KeyStatus, PolicyStatus, Status, halt_status
 from sealgate.observe.units import ms, signed_ms
 from sealgate.orders.doubts import JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
-from sealgate.orders.outcome import Outcome
+from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.streams.tally import StreamsStatus
+from sealgate.venues.routes import Lane
 
 DISK, NO_WAY = "disk full", "connection refused"
 WALL_MS = round(WALL * 1000)  # 13:33:20 UTC
@@ -106,7 +107,7 @@ NOTICES: dict[str, tuple[Status, list[str]]] = {
             keys=(replace(KEY, disabled="it is invalid"),),
             not_ready=("the key main is disabled: it is invalid",),
         ),
-        ["bad: Key main is disabled: it is invalid. The gateway tries it again by itself."],
+        ["bad: Key main is disabled: it is invalid. The gateway tries it again automatically."],
     ),
     "a key in trouble": (
         of_key(trouble="the exchange refused its last 9 signatures", trouble_advice="Check the secret."),
@@ -199,8 +200,8 @@ def tiles(status: Status = STATUS, *outcomes: Outcome) -> dict[str, str]:
 
 def test_the_figures_at_a_glance() -> None:
     assert tiles() == {
-        "Limit used": "80 % (960 of 1,200 per 60 s)",
-        "Next 429": "none (not at this pace)",
+        "Limit used": "80 % (of 1,200/min)",
+        "429s today": "0 (none since the start)",
         "Waiting": "0 (of 0 requests under way)",
         "Requests": "2 /s (1 in 60 s)",
         "Clock": "−250 ms (± 2 ms, 3 s old)",  # noqa: RUF001 - a minus
@@ -213,43 +214,56 @@ def limited(**changes: Any) -> LimitStatus:
 
 
 TILES: dict[str, tuple[Status, str, str]] = {
-    "almost full": (
-        of_key(pools=only(limited(used_ratio=0.95))),
+    "full, which is no fault": (
+        of_key(pools=only(limited(used_ratio=1.0)), waiting={"order": 4}),
         "Limit used",
-        "95 % (19 of 20 per 1 s) warn",
+        "100 % (of 20/s)",
     ),
     "a short window": (
-        of_key(pools=only(limited(n=4.0, window_s=0.8149))),
+        of_key(pools=only(limited(window_s=0.8149, low=4.0, high=4.0))),
         "Limit used",
-        "50 % (2 of 4 per 0.815 s)",
+        "50 % (of 4.91/s)",
     ),
     "a long window": (
         of_key(pools=only(limited(window_s=600.0))),
         "Limit used",
-        "50 % (10 of 20 per 10 min)",
+        "50 % (of 20 per 10 min)",
     ),
-    "no limit": (of_key(pools=only()), "Sent", "2 /s (to the exchange)"),
-    "no limit to meet": (of_key(pools=only()), "Next 429", "– (no limit known yet)"),  # noqa: RUF001
+    "a learned limit": (
+        of_key(pools=only(limited(low=19.6, high=20.4))),
+        "Limit used",
+        "50 % (of about 20/s)",
+    ),
+    "a learned limit with a long window": (
+        of_key(pools=only(limited(window_s=10.0, low=100.0, high=120.0))),
+        "Limit used",
+        "50 % (of about 11/s)",
+    ),
+    "a limit without an upper bound": (
+        of_key(pools=only(limited(high=None))),
+        "Limit used",
+        "50 % (of at least 20/s)",
+    ),
+    "no limit": (of_key(pools=only()), "Sent", "2 /s (no limit known yet)"),
     "the fullest of many": (
         of_exchange(keys=(replace(KEY, alias="alt", pools=only()), KEY)),
         "Limit of main",
-        "80 % (960 of 1,200 per 60 s)",
+        "80 % (of 1,200/min)",
     ),
     "none of many": (
         of_exchange(keys=tuple(replace(KEY, alias=name, pools=only()) for name in ("a", "b"))),
         "Sent with a",
-        "0 /s (to the exchange)",
+        "0 /s (no limit known yet)",
     ),
     "a pause": (of_key(pause_s=41.7), "Paused", "42 s (left, after a 429) warn"),
     "soon": (
         of_key(pools=only(limited(n=2.0, used_ratio=0.0), cost_per_s=2.0)),
-        "Next 429",
-        "≈ 1 s (at this pace) warn",
+        "Limit used",
+        "0 % (of 20/s, full in 1 s)",
     ),
-    "waits": (of_key(waiting={"order": 4}), "Next 429", "held off (requests wait instead)"),
-    "waiting": (of_key(waiting={"order": 4}), "Waiting", "4 (of 0 requests under way) warn"),
+    "waiting": (of_key(waiting={"order": 4}), "Waiting", "4 (of 0 requests under way)"),
     "a clock in trouble": (of_clock(trouble=NO_WAY), "Clock", "−250 ms (± 2 ms, 3 s old) warn"),  # noqa: RUF001
-    "no clock": (of_exchange(clock=UNREAD), "Clock", "– (not synced yet) bad"),  # noqa: RUF001
+    "no clock": (of_exchange(clock=UNREAD), "Clock", "– (not synchronized yet) bad"),  # noqa: RUF001
     "doubts": (of_journal(in_doubt=7), "In doubt", "7 (look them up) bad"),
 }
 
@@ -259,45 +273,102 @@ def test_a_figure_with_what_explains_it(status: Status, name: str, text: str) ->
     assert tiles(status)[name] == text
 
 
-KEYS: dict[str, tuple[KeyStatus, str, str]] = {
-    "paused": (replace(KEY, pools=only(SECOND), pause_s=41.72), "paused, 41.7 s left", "about 20 per 1 s"),
+TODAY = "no refusal today"
+KEYS: dict[str, tuple[KeyStatus, tuple[str, str, str, str]]] = {
+    "paused": (
+        replace(KEY, pools=only(SECOND), pause_s=41.72),
+        ("paused, 41.7 s left", f"20/s · {TODAY}", "", "about 20 per 1 s"),
+    ),
     "spent": (
         replace(KEY, pools=only(SECOND, spent_s=7.3)),
-        "the exchange says nothing is left for 7.3 s",
-        "about 20 per 1 s",
+        ("limit used up (exchange), 7.3 s left", f"20/s · {TODAY}", "", "about 20 per 1 s"),
     ),
-    "not limited": (replace(KEY, pools=only()), "", "limit not known yet: it is learned from 429s"),
+    "not limited": (
+        replace(KEY, pools=only()),
+        ("", f"limit not known yet, learned from 429s · {TODAY}", "", ""),
+    ),
     "several limits": (
         replace(KEY, pools=only(replace(SECOND, next_step="next: 21 per 1 s"), MINUTE, at_a_time=3)),
-        "",
         (
-            "about 20 per 1 s; next: 21 per 1 s; about 1200 per 1 min; something else seems to use this "
-            "limit too; at most 3 at a time"
+            "",
+            f"20/s and 1,200/min · {TODAY}",
+            "at most 3 at a time",
+            (
+                "about 20 per 1 s; next: 21 per 1 s; about 1200 per 1 min; "
+                "something else seems to use this limit too"
+            ),
         ),
     ),
     "shared": (
         replace(KEY, pools=only(SECOND), sharing=SharingStatus(2, is_leader=True, degraded=None)),
-        "",
-        "about 20 per 1 s; shared by 2 gateways",
+        ("", f"20/s · {TODAY}", "shared by 2 gateways", "about 20 per 1 s"),
     ),
     "alone": (
         replace(KEY, pools=only(SECOND), sharing=SharingStatus(1, is_leader=True, degraded=None)),
-        "",
-        "about 20 per 1 s; shared, no other gateway yet",
+        ("", f"20/s · {TODAY}", "sharing on, no other gateway yet", "about 20 per 1 s"),
     ),
 }
 
 
-@pytest.mark.parametrize(("key", "state", "about"), KEYS.values(), ids=KEYS)
-def test_what_holds_a_key_and_what_is_known_of_it(key: KeyStatus, state: str, about: str) -> None:
+@pytest.mark.parametrize(("key", "said"), KEYS.values(), ids=KEYS)
+def test_what_holds_a_key_its_limit_and_what_is_known_of_it(
+    key: KeyStatus, said: tuple[str, str, str, str]
+) -> None:
     (found,) = words(of_exchange(keys=(key,)))["keys"]
-    assert (found["state"], found["about"]) == (state, about)
+    assert (found["state"], found["limit"], found["about"], found["evidence"]) == said
+
+
+def test_a_limit_in_a_sentence_counts_the_refusals_of_the_key_on_this_day() -> None:
+    refused = changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 60.0),) * 3)
+    (found,) = words(of_key(pools=only(limited(low=19.6, high=20.4))), refused)["keys"]
+    assert found["limit"] == "about 20/s · 3 refusals today"
+    pools = (WEIGHT, ORDERS)
+    assert words(of_key(pools=pools), refused)["keys"][0]["limit"] == "weight: 1,200/min · 3 refusals today"
 
 
 def test_the_use_of_a_limit_is_told_without_its_evidence() -> None:
-    limit = replace(SECOND, words="20 to 21 per 1 s, from 2 refusals; last 48 s ago")
-    (found,) = words(of_key(pools=only(limit)))["keys"]
-    assert found["uses"] == [{"ratio": 0.5, "text": "50 % of 20 to 21 per 1 s, from 2 refusals"}]
+    (found,) = words(of_key(pools=only(SECOND)))["keys"]
+    assert found["uses"] == [{"ratio": 0.5, "text": "50 % of 20/s"}]
+
+
+def test_reads_that_share_a_reply_explain_more_requests_than_are_sent() -> None:
+    found = words(STATUS, SENT, *[changed(SENT, attempts=0, shared="r-0")] * 2)["exchanges"][0]
+    assert found["shared"].startswith(
+        "Bots ask for 6 requests a second, and the gateway sends 2: 4 are reads "
+    )
+    assert words()["exchanges"][0]["shared"] == ""
+
+
+LAST: dict[str, tuple[dict[str, Any], str, str]] = {
+    "done": ({}, "accepted (200)", ""),
+    "refused": ({"conclusion": Conclusion.REFUSED, "status": 400}, "refused by the exchange (400)", "warn"),
+    "not sent": (
+        {"conclusion": Conclusion.NOT_SENT, "status": 503, "reason": "halted"},
+        "not sent: halted (503)",
+        "warn",
+    ),
+    "unknown": (
+        {"conclusion": Conclusion.UNKNOWN, "status": 504, "reason": "upstream_timeout"},
+        "no known result: upstream_timeout (504)",
+        "bad",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "how", "mood"), LAST.values(), ids=LAST)
+def test_the_last_order_of_a_bot(changes: dict[str, Any], how: str, mood: str) -> None:
+    order = {"method": "POST", "route": "/order", "lane": Lane.ORDER, "started": NOW - 50.0}
+    first = changed(SENT, **order)
+    last = changed(SENT, **order | changes)
+    read = changed(SENT, started=NOW)
+    assert words(STATUS, first, last, read)["last_orders"] == [
+        {"ago": "50 s ago", "call": "POST /order", "how": how, "mood": mood}
+    ]
+
+
+def test_an_order_of_this_second_is_of_now() -> None:
+    order = changed(SENT, lane=Lane.ORDER, started=NOW - 0.5)
+    assert words(STATUS, order)["last_orders"][0]["ago"] == "now"
 
 
 def test_what_went_wrong_the_latest_first() -> None:
@@ -333,14 +404,49 @@ def test_where_nothing_went_wrong_it_says_so() -> None:
     assert (found["nothing_wrong"], found["policies"]) == ("", ["grid's policy has refused: 1 by symbols"])
 
 
-def test_orders_in_doubt_with_their_terms() -> None:
-    doubt = replace(DOUBT, symbol="BTC", side="buy", size="0.1", price="65000", client_id="c1")
+def in_doubt(**changes: Any) -> dict[str, str]:
+    terms = {"symbol": "BTC", "side": "buy", "size": "0.1", "price": "65000", "client_id": "c1"}
+    doubt = replace(DOUBT, exchange="spot", **terms | changes)
     found = words(replace(STATUS, journal=JournalStatus(1, (doubt,), None, is_refusing=False)))
-    assert found["doubts"].startswith(
-        "1 order has no known result. Look up each at the exchange, then run: `s"
+    order: dict[str, str] = found["orders"][0]
+    return order
+
+
+def test_orders_in_doubt_with_their_terms_and_what_to_do() -> None:
+    found = in_doubt(fence_ms=WALL_MS - 1000, sent_ms=WALL_MS - 5000, request_id="a b")
+    assert found == {
+        "call": DOUBT.call,
+        "terms": "buy 0.1 BTC at 65000 as c1",
+        "sent": "14:13:15 UTC",
+        "ago": "5 s ago",
+        "fence": "14:13:19 UTC",
+        "do": "Look it up by client order id c1, then run: `sealgate orders --settle 'a b'`",
+    }
+    assert in_doubt(client_id=None, fence_ms=0)["do"].startswith(
+        "Look it up by symbol and time, then run: `sealgate o"
     )
-    assert found["orders"] == ["buy 0.1 BTC at 65000 as c1"]
-    assert words(of_journal(in_doubt=2))["doubts"].startswith("2 orders have no known result.")
+
+
+def test_an_order_over_a_stream_is_told_by_what_it_is_there() -> None:
+    assert in_doubt(method="WS", route="stream.example.com/v5/trade order.create", target="/v5/trade")[
+        "call"
+    ] == ("WS stream.example.com/v5/trade order.create")
+
+
+def test_what_may_still_execute_is_told_by_the_clock_of_the_exchange() -> None:
+    # The exchange's clock is 250 ms behind.
+    found = in_doubt(fence_ms=WALL_MS + 3750)
+    assert found["do"].startswith("Wait 4 s: until then it may still execute. Look it up ")
+    assert in_doubt(fence_ms=WALL_MS - 250)["do"].startswith("Look it up ")
+    assert in_doubt(fence_ms=0)["fence"] == "not known"
+
+
+def test_orders_in_doubt_with_one_request_id_are_settled_by_their_own_ids() -> None:
+    both = (replace(DOUBT, id="1", request_id="same"), replace(DOUBT, id="2", request_id="same"))
+    found = words(replace(STATUS, journal=JournalStatus(2, both, None, is_refusing=False)))
+    assert [one["do"].rpartition(" ")[2] for one in found["orders"]] == ["1`", "2`"]
+    assert found["doubts"].startswith("2 orders have no known result: ")
+    assert words(of_journal(in_doubt=1))["doubts"].startswith("1 order has no known result: ")
     assert words()["doubts"] == ""
 
 
@@ -378,7 +484,7 @@ def test_notices_name_the_exchange() -> None:
     found = notices(replace(STATUS, exchanges=(SPOT, PERP_DOWN)), SENT, *[late] * 3)
     assert found == [
         f"bad: perp is not ready: clock not synchronized: {NO_WAY}",
-        "bad: Key main at perp is disabled: it is invalid. The gateway tries it again by itself.",
+        "bad: Key main at perp is disabled: it is invalid. The gateway tries it again automatically.",
         "bad: Key main at perp: the exchange refused its last 9 signatures. Check the secret.",
         found[3],
         found[4],
@@ -414,7 +520,7 @@ def test_the_figures_of_several_exchanges() -> None:
     doubts = replace(STATUS.journal, in_doubt=2, by_exchange={"perp": 2})
     status = replace(BOTH, exchanges=(SPOT, PERP_DOWN), journal=doubts)
     found = words(status)
-    assert (found["where"], words()["where"]) == ("2 exchanges", "https://api.example.com")
+    assert (found["where"], words()["where"]) == ("2 exchanges", "spot, https://api.example.com")
     assert [one["name"] for one in found["keys"]] == ["Key main at spot", "Key main at perp"]
     assert tiles(status)["Exchanges"] == "1 (of 2 ready) bad"
     assert tiles(BOTH)["Exchanges"] == "2 (of 2 ready)"
@@ -425,10 +531,13 @@ def test_the_figures_of_several_exchanges() -> None:
 
 
 GLANCES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "usual": ({}, {"mood": "good", "used": "80 %", "pause": "", "limited": "none", "waiting": "0"}),
+    "usual": ({}, {"mood": "good", "used": "80 % of 1,200/min", "pause": "", "limited": "0", "waiting": "0"}),
     "no clock": ({"clock": PERP_DOWN.clock}, {"mood": "warn", "clock": "–"}),  # noqa: RUF001 - a dash
     "no limit": ({"keys": (replace(KEY, pools=only()),)}, {"used": "–", "used_mood": ""}),  # noqa: RUF001
-    "almost full": ({"keys": (replace(KEY, pools=only(limited(used_ratio=0.97))),)}, {"used_mood": "warn"}),
+    "full": (
+        {"keys": (replace(KEY, pools=only(limited(used_ratio=1.0))),)},
+        {"mood": "good", "used_mood": ""},
+    ),
     "a pause": (
         {"keys": (replace(KEY, pause_s=41.7, waiting={"order": 4}),)},
         {"pause": "paused, 42 s left", "used_mood": "warn", "waiting": "4", "mood": "warn"},
@@ -506,17 +615,21 @@ def test_each_pool_has_its_line() -> None:
             "state": "",
             "mood": "",
             "ratio": 0.8,
-            "text": "80 % of about 1200 per 1 min",
-            "about": "all requests; all keys share it; something else seems to use this limit too",
+            "text": "80 % of 1,200/min",
+            "about": (
+                "all requests; all keys share it; about 1200 per 1 min; "
+                "something else seems to use this limit too"
+            ),
         },
         {
             "name": "orders",
             "state": "closed for 42 s",
             "mood": "warn",
             "ratio": 0.5,
-            "text": "50 % of 20 per 1 s, published, from 2 refusals",
+            "text": "50 % of 20/s",
             "about": (
-                "orders; last 2 s ago; next: 21 per 1 s; 200,000 per 86,400 s, published; at most 5 at a time"
+                "orders; 20 per 1 s, published, from 2 refusals; last 2 s ago; next: 21 per 1 s; "
+                "200,000 per 86,400 s, published; at most 5 at a time"
             ),
         },
     ]
@@ -531,7 +644,7 @@ def test_a_closed_pool_is_told_with_what_goes_on() -> None:
     )
     status = of_key(pools=(WEIGHT, CLOSED))
     assert tiles(status)["Closed"] == "42 s (left of orders) warn"
-    assert tiles(status)["Limit used"] == "80 % (weight: 960 of 1,200 per 60 s)"
+    assert tiles(status)["Limit used"] == "80 % (of 1,200/min (weight))"
     assert notices(status) == ["warn: Key main, orders: closed for 42 s; cancels and reads go on."]
     assert words(status)["exchanges"][0]["pause"] == "1 pool closed"
     both = (WEIGHT, replace(CLOSED, pause_s=3.0), pool(pool="path", of="GET /x", pause_s=9.0))
@@ -567,7 +680,7 @@ def test_of_many_pools_those_that_are_closed_or_known_are_shown_and_the_others_c
     assert found["more"] == "and 23 more pools, all open"
     assert key_in(WEIGHT, *parts(7))["more"] == ""
     assert key_in(*parts(9))["more"] == "9 pools, all open"
-    assert key_in(*parts(9))["about"] == "limit not known yet: it is learned from 429s"
+    assert key_in(*parts(9))["limit"] == "limit not known yet, learned from 429s · no refusal today"
     found = key_in(WEIGHT, *parts(12, pause_s=1.0))
     assert [one["name"] for one in found["pools"]] == [f"path GET /{number}" for number in range(8)]
     assert found["more"] == "and 5 more pools, 4 of them closed"
@@ -590,5 +703,5 @@ def test_the_pools_of_requests_without_a_key_are_those_of_the_exchange() -> None
 def test_an_open_stream(*, is_logged_in: bool | None, login: str) -> None:
     one = stream(since=WALL - 180.0, is_logged_in=is_logged_in)
     assert words(replace(STATUS, streams=StreamsStatus((one,))))["streams"] == [
-        {"since": "14:10:20 UTC, 3 min ago", "age": "3 min", "rate": "12.3 /s", "login": login}
+        {"since": "14:10:20 UTC, 3 min ago", "age": "3 min", "rate": "12.3/s", "login": login}
     ]

@@ -139,7 +139,7 @@ async def test_a_start_tells_of_each_exchange(upstream: Upstream, tmp_path: Path
             assert (await served.ask_admin("/-/ready")).status == 200
             errors = (await served.ask_admin("/errors")).body.decode()
             assert all(f'<tr id="{name}/rate_limited"><td><code>rate_limited' in errors for name in serving)
-            await manager.hears("STATUS=ready, but perp is not ready: clock not synced")
+            await manager.hears("STATUS=ready, but perp is not ready: clock not synchronized")
 
 
 @pytest.mark.needs("chromium")

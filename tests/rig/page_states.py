@@ -8,17 +8,21 @@ from typing import Any
 from rig.admin import Admin, live_view, running_admin
 from rig.key_pools import only, pool
 from rig.open_streams import stream
+from rig.outcome import ANSWERED, changed
 from rig.station import Station
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus
 from sealgate.machine.system import System
+from sealgate.observe.live import Live
 from sealgate.observe.metrics import Metrics
 from sealgate.observe.pools import PoolState
 from sealgate.observe.status import PolicyStatus, Status, halt_status
 from sealgate.orders.doubts import Doubt, JournalStatus
 from sealgate.orders.halts import Halt, Halts, Origin, Scope
+from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.streams.tally import StreamsStatus, StreamStatus
+from sealgate.venues.routes import Lane
 
 Change = Callable[[Status], Status]
 
@@ -61,7 +65,7 @@ def _limit(
     n: float, window_s: float, used_ratio: float, words: str = "published", step: str = ""
 ) -> LimitStatus:
     height = f"{n:,g} per {window_s:g} s, {words}"
-    return LimitStatus(n, window_s, used_ratio, 0, False, height, n / window_s, n / window_s, step)
+    return LimitStatus(n, window_s, used_ratio, 0, False, height, n, n, step)
 
 
 _WEIGHT = pool(
@@ -166,13 +170,53 @@ _STREAMS = (
 )
 
 
+_FULL = _limit(20, 1, 1.0, "from 3 refusals; last 5 min ago; refused at most one in 1,200", _STEP)
+BOTS = tuple(f"{kind}-{number:02}" for number in range(17) for kind in ("grid", "maker", "watch"))[:50]
+
+
+def _fifty_bots(status: Status) -> Status:
+    """Ten exchanges with fifty bots, of which each uses two."""
+    ten = _ten_exchanges(status)
+    full = replace(ten.exchanges[3].keys[0], pools=only(replace(_FULL, low=19.6, high=20.4)))
+    waiting = {"cancel": 0, "order": 12, "read": 40}
+    busy = replace(full, waiting=waiting, waiting_by_bot=dict.fromkeys(BOTS[:10], 5))
+    exchanges = [*ten.exchanges]
+    exchanges[3] = replace(exchanges[3], keys=(busy,))
+    by_exchange = {"binance-portfolio-margin": 3}
+    return replace(
+        ten,
+        exchanges=tuple(exchanges),
+        connections=50,
+        streams=StreamsStatus(tuple(_stream(at % 3, is_logged_in=True) for at in range(20))),
+        journal=JournalStatus(3, _DOUBTS, None, is_refusing=False, by_exchange=by_exchange),
+    )
+
+
+def half_a_second(status: Status, now: float) -> list[Outcome]:
+    """Return what fifty bots at ten exchanges ask for in half a second: reads and orders, some refused."""
+    found = []
+    for at, bot in enumerate(BOTS):
+        for exchange in status.exchanges[at % 10], status.exchanges[(at + 3) % 10]:
+            usual = {"bot": bot, "exchange": exchange.name, "key": "main", "attempts": 1, "started": now}
+            took = {"upstream_s": 0.018 + at / 5000, "total_s": 0.0181 + at / 5000}
+            is_bad = at % 17 == 0
+            end: dict[str, Any] = {"status": 400 if is_bad else 200}
+            if is_bad:
+                end["conclusion"] = Conclusion.REFUSED
+            made = {"method": "POST", "route": "/v5/order/create", "lane": Lane.ORDER}
+            found.append(changed(ANSWERED, **usual, **took, **made, **end))
+            found.append(changed(ANSWERED, **usual, **took))
+            found.append(changed(ANSWERED, **usual | {"attempts": 0}, shared="of-another"))
+    return found
+
+
 # Each with some words that the page then shows; what it says is a matter of observe/test_sentences.py.
 STATES: dict[str, tuple[Change, str]] = {
     "ready": (lambda status: status, "Requests"),
     "paused": (lambda status: _key(status, pause_s=41.7), "paused, 41.7 s left"),
     "spent": (
         lambda status: _key(status, pools=only(_SHORT, spent_s=7.3)),
-        "the exchange says nothing is left for 7.3 s",
+        "limit used up (exchange), 7.3 s left",
     ),
     "halted": (lambda status: replace(status, halts=halt_status(_HALTS)), "Reason: the desk called"),
     "disabled": (
@@ -186,7 +230,7 @@ STATES: dict[str, tuple[Change, str]] = {
         lambda status: _key(status, trouble=_REFUSED, trouble_advice=verdict("signature_invalid").advice),
         "signatures refused",
     ),
-    "a short window": (lambda status: _key(status, pools=only(_SHORT)), "of 4 per 0.815 s"),
+    "a short window": (lambda status: _key(status, pools=only(_SHORT)), "of about 4.72/s"),
     "a closed pool": (
         lambda status: _key(status, pools=_BINANCE),
         "orders: closed for 42 s; cancels and reads go on",
@@ -200,6 +244,12 @@ STATES: dict[str, tuple[Change, str]] = {
     "a ban": (
         lambda status: _key(status, pools=_BANNED, pause_s=840.0),
         "Key main, banned by the exchange: nothing is sent for 14 min",
+    ),
+    "a ban for less": (
+        lambda status: _key(
+            status, pools=tuple(replace(one, pause_s=780.0) for one in _BANNED), pause_s=780.0
+        ),
+        "Key main, banned by the exchange: nothing is sent for 13 min",
     ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), "expires in 2 d"),
     "doubts": (
@@ -231,7 +281,7 @@ STATES: dict[str, tuple[Change, str]] = {
     ),
     "not ready": (
         lambda status: _exchange(status, clock=_UNREAD, not_ready=(f"clock not synchronized: {_NO_WAY}",)),
-        "Not ready: clock not synced",
+        "Not ready: clock not synchronized",
     ),
     "policies": (
         lambda status: _exchange(status, policies=_POLICIES),
@@ -248,7 +298,16 @@ STATES: dict[str, tuple[Change, str]] = {
         ),
         "not logged in",
     ),
-    "ten exchanges": (_ten_exchanges, "binance is not ready: clock not synced"),
+    "saturated": (
+        lambda status: _key(
+            status,
+            pools=only(replace(_FULL, low=19.6, high=20.4)),
+            waiting={"cancel": 0, "order": 12, "read": 40},
+        ),
+        "about 20/s · no refusal today",
+    ),
+    "fifty bots": (_fifty_bots, "3 orders have no known result"),
+    "ten exchanges": (_ten_exchanges, "binance is not ready: clock not synchronized"),
     "shutting down": (
         lambda status: replace(status, is_draining=True),
         "Not ready: shutting down",
@@ -262,6 +321,8 @@ class Feed:
 
     admin: Admin
     change: Change
+    live: Live
+    status: Callable[[], Status]
 
     @property
     def url(self) -> str:
@@ -276,6 +337,6 @@ async def running_feed(station: Station) -> AsyncIterator[Feed]:
     def status() -> Status:
         return feed.change(station.gateway.status())
 
-    feed = Feed(Admin(0), STATES["ready"][0])
-    async with running_admin(status, Metrics(status), live_view(station, status)) as feed.admin:
+    feed = Feed(Admin(0), STATES["ready"][0], live_view(station, status), status)
+    async with running_admin(status, Metrics(status), feed.live) as feed.admin:
         yield feed

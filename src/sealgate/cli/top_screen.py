@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
-from sealgate.observe.units import ALMOST_FULL, ms, number
+from sealgate.observe.units import ms, number
 
 HINT = "r: latest requests   q: quit"
 _KEYS = "r: back   space: freeze   b: next bot   o: next outcome   q: quit"
@@ -25,7 +25,19 @@ _OF_SEVERAL = "e: next exchange   "
 _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
 Figures = Mapping[str, Any]
+_GLANCE = (
+    "exchange",
+    "state",
+    "limit used",
+    "waiting",
+    "sent/s",
+    "429s today",
+    "clock",
+    "streams",
+    "in doubt",
+)
 _BAR, _SHORTEST_BAR = 24, 8
+_MOST_ORDERS = 12
 _LONGEST_NAME = 28  # of a pool
 _MOST_STREAMS = 12  # a terminal has room for few
 _COLOURS = {"good": "green", "": "", "calm": "blue", "warn": "yellow", "bad": "bold red"}
@@ -169,6 +181,9 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
         *(_exchanges(picture, inspector.exchange) if is_one_of_many else ()),
         *keys,
         *(part for of in of_shown for part in _open_pools(of)),
+        *(Text(of["shared"]) for of in of_shown if of["shared"]),
+        *_doubts(picture, inspector.exchange),
+        *_last_orders(picture, inspector.exchange),
         *_streams(picture, inspector.exchange),
         *own_addresses,
         *(idle if picture["idle_bots"] else ()),
@@ -178,7 +193,7 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
 
 def _exchanges(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     """Yield each exchange at a glance, and the tiles of the chosen one."""
-    table = plain_table("exchange", "state", "limit used", "waiting", "sent", "429s", "clock")
+    table = plain_table(*_GLANCE)
     for column in table.columns:
         column.no_wrap = True
     both = list(zip(picture["exchanges"], picture["words"]["exchanges"], strict=True))
@@ -191,6 +206,8 @@ def _exchanges(picture: Figures, chosen: str) -> Iterator[RenderableType]:
             words["sent"],
             words["limited"],
             words["clock"],
+            words["streams"],
+            Text(words["in_doubt"], _COLOURS["bad" if one["in_doubt"] else ""]),
         )
     yield table
     yield Text()
@@ -269,17 +286,14 @@ def _speed(of: Figures) -> Iterator[Text]:
 
 def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
     """Yield a key: what holds it and what waits, how full its limits are, what is known of them, its bots."""
-    state = [Text(words["state"], "yellow")] if words["pools"] and words["state"] else []
+    state = [Text(words["state"], "yellow")] if words["state"] else []
     waiting = ", ".join(f"{count} {lane}" for lane, count in key["waiting"].items())
-    parts = [Text(words["name"], "bold"), *state, Text(f"next 429: {key['next_429']['words']}")]
-    parts.append(Text(f"waiting: {waiting}", "yellow" if any(key["waiting"].values()) else ""))
+    parts = [Text(words["name"], "bold"), *state, Text(words["limit"]), Text(f"waiting: {waiting}")]
     yield _Parts(parts, "  ")
     for use in words["uses"]:
-        yield _Use(
-            use["ratio"], use["text"], "yellow" if use["ratio"] >= ALMOST_FULL or key["pause_s"] else "blue"
-        )
-    if words["about"]:
-        yield _indented(words["about"])
+        yield _Use(use["ratio"], use["text"], "yellow" if key["pause_s"] else "blue")
+    for text in filter(None, (words["about"], words["evidence"])):
+        yield _indented(text)
     yield from _pools(words["pools"], words["more"])
     if key["bots"]:
         table = plain_table("bot", "sent/s", "share", "due", "waiting")
@@ -299,6 +313,39 @@ def _open_pools(words: Figures) -> Iterator[RenderableType]:
         yield Text(words["open_name"], style="bold")
         yield from _pools(words["open_pools"])
         yield Text()
+
+
+def _doubts(picture: Figures, chosen: str) -> Iterator[RenderableType]:
+    """Yield the orders in doubt of an exchange, or of all, each with what to do about it."""
+    words = picture["words"]
+    both = zip(picture["journal"]["doubts"], words["orders"], strict=True)
+    shown = [(one, of) for one, of in both if chosen in ("", one["exchange"])]
+    if not shown:
+        return
+    yield Text(f"Orders in doubt. {words['doubts']}", style="bold")
+    for one, of in shown:
+        yield Text(", ".join(filter(None, (one["bot"], one["exchange"], of["call"], of["terms"], of["ago"]))))
+        yield _indented(of["do"])
+    yield Text()
+
+
+def _last_orders(picture: Figures, chosen: str) -> Iterator[RenderableType]:
+    """Yield the last order of each bot, by name."""
+    both = zip(picture["last_orders"], picture["words"]["last_orders"], strict=True)
+    shown = [(one, of) for one, of in both if chosen in ("", one["exchange"])]
+    if not shown:
+        return
+    where = ("exchange",) if len(picture["exchanges"]) > 1 else ()
+    table = plain_table("bot", *where, "last order", "", "result")
+    for column in table.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+    for one, of in shown[:_MOST_ORDERS]:
+        names = (Text(one[name]) for name in ("bot", *where))
+        table.add_row(*names, of["ago"], Text(of["call"]), Text(of["how"], _COLOURS[of["mood"]]))
+    yield table
+    if (more := len(shown) - _MOST_ORDERS) > 0:
+        yield Text(f"and {number(more)} more", style="dim")
+    yield Text()
 
 
 def _streams(picture: Figures, chosen: str) -> Iterator[RenderableType]:

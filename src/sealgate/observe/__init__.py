@@ -10,8 +10,10 @@ troubles      the records of what went wrong, and when each is over
 evidence      what is known about the cause of an error
 picture       the figures of one moment, for page, `top` and `/status.json`
 sentences     the same in words, made once for page and `top`
+glance        the tiles, and each exchange at a glance, in words
 key_sentences  keys and their pools in words
-units         numbers as people read them
+order_sentences  orders in doubt, last orders and streams in words
+units         numbers, times and names as people read them
 request_line  the log line of a request
 redaction     blanks what looks like a secret
 

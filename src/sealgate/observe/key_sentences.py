@@ -8,7 +8,7 @@ from typing import Any
 from sealgate.machine.findings import span
 from sealgate.observe.evidence import FOREIGN_USE
 from sealgate.observe.pools import PoolState
-from sealgate.observe.units import ALMOST_FULL, BAD, WARN, counted, number, percent
+from sealgate.observe.units import BAD, WARN, counted, number, percent, rate
 
 Figures = Mapping[str, Any]
 
@@ -16,32 +16,47 @@ _MOST_POOLS = 8  # of a key that are shown one by one
 
 
 def key_words(name: str, key: Figures) -> dict[str, Any]:
-    """Return what holds a key now, and what is known of it.
+    """Return what holds a key now, its limit in a sentence, and what that is known from.
 
     `uses` are the limits of its only pool, with height and use; of a key with several, `pools` are those of
     which there is most to tell, and `more` says how many more there are.
     """
     has_pools, about = key["has_pools"], ["" if key["pause_s"] else key["closed"]]
-    if not key["limits"]:
-        about.append("limit not known yet: it is learned from 429s")
+    evidence = []
     for limit in () if has_pools else key["limits"]:
-        about += [limit["words"], limit["is_foreign_use"] and FOREIGN_USE, limit["next_step"]]
+        evidence += [limit["words"], limit["is_foreign_use"] and FOREIGN_USE, limit["next_step"]]
     if key["at_a_time"] is not None and not has_pools:
         about.append(f"at most {key['at_a_time']} at a time")
     if (sharing := key["sharing"]) and not sharing["degraded"]:
         others = sharing["replicas"] > 1
         about.append(
-            f"shared by {sharing['replicas']} gateways" if others else "shared, no other gateway yet"
+            f"shared by {sharing['replicas']} gateways" if others else "sharing on, no other gateway yet"
         )
     pools = most_urgent(key["pools"], key["more_pools"]) if has_pools else []
     return {
         "name": name,
         "state": _state(key),
+        "limit": _limit(key),
         "about": "; ".join(filter(None, about)),
+        "evidence": "; ".join(filter(None, evidence)),
         "uses": [] if has_pools else [_use(limit) for limit in key["limits"]],
         "pools": list(map(pool_words, pools)),
         "more": _more(key, pools) if has_pools else "",
     }
+
+
+def _limit(key: Figures) -> str:
+    """Return "about 20/s · 3 refusals today"."""
+    today = key["limited_today"]
+    refusals = counted(today, "refusal") if today else "no refusal"
+    if not key["limits"]:
+        return f"limit not known yet, learned from 429s · {refusals} today"
+    if key["has_pools"]:
+        fullest = max(key["limits"], key=lambda limit: float(limit["used_ratio"]))
+        rates = f"{label_of(fullest)}: {rate(fullest)}"
+    else:
+        rates = " and ".join(map(rate, key["limits"]))
+    return f"{rates} · {refusals} today"
 
 
 def _state(key: Figures) -> str:
@@ -53,7 +68,7 @@ def _state(key: Figures) -> str:
     if key["closed"]:
         return f"{counted(closed_pools(key), 'pool')} closed"
     if key["spent_s"] > 0:
-        return f"the exchange says nothing is left for {number(key['spent_s'], 1)} s"
+        return f"limit used up (exchange), {number(key['spent_s'], 1)} s left"
     return ""
 
 
@@ -93,26 +108,22 @@ def _more(key: Figures, shown: Sequence[Figures]) -> str:
 def pool_words(pool: Figures, *, is_of_key: bool = True) -> dict[str, Any]:
     """Return a pool: its fullest limit with height and use, and what else is known of it."""
     fullest = fullest_of(pool)
-    is_full = False
     use: dict[str, Any] = {"ratio": None, "text": "limit not known yet"}
     if fullest is not None:
-        use, is_full = _use(fullest), fullest["used_ratio"] >= ALMOST_FULL
+        use = _use(fullest)
     about = [pool["passes"], is_of_key and pool["is_shared"] and "all keys share it"]
     for limit in pool["limits"]:
-        words = limit["words"]
-        evidence = words.partition("; ")[2] if limit is fullest else words
-        about += [evidence, limit["is_foreign_use"] and FOREIGN_USE, limit["next_step"]]
+        about += [limit["words"], limit["is_foreign_use"] and FOREIGN_USE, limit["next_step"]]
     if pool["at_a_time"] is not None:
         about.append(f"at most {pool['at_a_time']} at a time")
-    mood = BAD if pool["state"] == PoolState.BANNED else WARN if pool["closed"] or is_full else ""
+    mood = BAD if pool["state"] == PoolState.BANNED else WARN if pool["closed"] else ""
     about_it = "; ".join(filter(None, about))
     return {"name": label_of(pool), "state": pool["closed"], "mood": mood, "about": about_it} | use
 
 
 def _use(limit: Figures) -> dict[str, Any]:
-    """Return how much of a limit is used, with its height, but without the evidence for it."""
-    height = limit["words"].partition("; ")[0]
-    return {"ratio": limit["used_ratio"], "text": f"{percent(limit['used_ratio'])} of {height}"}
+    """Return how much of a limit is used, in words too."""
+    return {"ratio": limit["used_ratio"], "text": f"{percent(limit['used_ratio'])} of {rate(limit)}"}
 
 
 def label_of(pool: Figures) -> str:

@@ -28,6 +28,7 @@ _QUEUE = 4
 
 Event = tuple[str, str]  # name and data
 _KEPT = 600  # points, five minutes
+_A_DAY_S = 86_400
 
 log = structlog.get_logger("sealgate.upstream")
 
@@ -148,7 +149,7 @@ class Live:
 
     def _tick(self) -> None:
         self.start()
-        ended = self._recent.turn()
+        ended = self._recent.turn(int(self._system.wall() // _A_DAY_S))
         picture = self._paint()
         point = json.dumps(picture.point(ended))
         self._points.append(point)

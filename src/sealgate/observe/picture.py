@@ -20,6 +20,8 @@ from sealgate.observe.status import (
     state,
 )
 from sealgate.observe.troubles import RefusalCount, Trouble
+from sealgate.orders.doubts import JournalStatus
+from sealgate.orders.outcome import Outcome
 from sealgate.streams.tally import StreamsStatus, StreamStatus
 
 TICK_S = 0.5
@@ -54,6 +56,7 @@ class Picture:
             "clock": asdict(status.clock),
             "exchanges": exchanges,
             "keys": keys,
+            "journal": _journal(status.journal),
             "state": self._state(status, is_failing=failing is not None, refusals=refusals),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks(),
@@ -65,10 +68,10 @@ class Picture:
             "errors": [self._error(trouble) for trouble in self.recent.troubles()],
             "refusals": refusals,
             "streams": list(map(_stream, status.streams.open)),
+            "last_orders": self._last_orders(),
             "policies": [asdict(one) | {"by_rule": self._by_rule(one)} for one in status.policies],
         }
-        orders = [doubt.terms_words for doubt in status.journal.doubts]
-        return figures | {"words": words(figures) | {"orders": orders}}
+        return figures | {"words": words(figures)}
 
     def _per_s(self, count: int) -> float:
         """Return how many that is per second, of what the ticks that ended have counted."""
@@ -106,6 +109,10 @@ class Picture:
             "requests_per_s": self._per_s(sum(tick.requests for tick in activity.ended())),
             "limited": activity.limited,
             "limited_ms": self._epoch_ms(activity.limited_at),
+            "limited_today": activity.limited_today.total(),
+            "shared_per_s": self._per_s(sum(tick.shared for tick in activity.ended())),
+            "streams": sum(stream.exchange == one.name for stream in self.status.streams.open),
+            "in_doubt": self.status.journal.by_exchange.get(one.name, 0),
             "latency": self.recent.latency(one.name)._asdict(),
             "failing": failing,
         }
@@ -142,6 +149,7 @@ class Picture:
             "spent_s": key.spent_s,
             "closed": _closed(key),
             "sent_per_s": self._per_s(sum(by_bot.values())),
+            "limited_today": self.recent.at(key.exchange).limited_today[key.alias],
             "next_429": forecast(key)._asdict(),
             "bots": list(self._shares(key, by_bot)),
         }
@@ -159,6 +167,26 @@ class Picture:
                 "due": round(weights[bot] / sum(weights.values()), 3),
                 "waiting": key.waiting_by_bot.get(bot, 0),
             }
+
+    def _last_orders(self) -> list[dict[str, Any]]:
+        """Return the last order of each bot at each exchange, by name, so that rows keep their places."""
+        return [
+            self._last_order(outcome)
+            for one in self.status.exchanges
+            for _, outcome in sorted(self.recent.at(one.name).orders.items())
+        ]
+
+    def _last_order(self, outcome: Outcome) -> dict[str, Any]:
+        return {
+            "bot": outcome.bot,
+            "exchange": outcome.exchange,
+            "at_ms": self._epoch_ms(outcome.started + outcome.total_s),
+            "method": outcome.method,
+            "route": outcome.route,
+            "status": outcome.status,
+            "outcome": outcome.conclusion.value,
+            "reason": outcome.reason,
+        }
 
     def _error(self, trouble: Trouble) -> dict[str, Any]:
         """Return an error of the exchange with what explains it; one that is over has no advice."""
@@ -243,6 +271,12 @@ class Picture:
 
     def _epoch_ms(self, moment: float | None) -> int | None:
         return None if moment is None else round(self._wall_at(moment) * 1000)
+
+
+def _journal(journal: JournalStatus) -> dict[str, Any]:
+    """Return the journal with what each order in doubt was, in words."""
+    doubts = [asdict(one) | {"call": one.call, "terms": one.terms_words} for one in journal.doubts]
+    return asdict(replace(journal, doubts=())) | {"doubts": doubts}
 
 
 def _stream(one: StreamStatus) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sealgate.config.names import STRANGER
 from sealgate.exchange.clock import ClockStatus
@@ -16,9 +16,7 @@ from sealgate.observe.redaction import redacted
 from sealgate.observe.troubles import QUIET_S, RefusalCount, Trouble
 from sealgate.orders.outcome import Conclusion, Outcome, UpstreamError
 from sealgate.venues.replies import Means, Verdict
-
-if TYPE_CHECKING:
-    from sealgate.venues.routes import Lane
+from sealgate.venues.routes import Lane
 
 SPAN = 20  # ticks that are remembered
 LATEST = 200  # requests that are kept as they are
@@ -28,13 +26,17 @@ _IN_A_ROW = 3  # failures that make an outage: one lost reply is none
 _NO_CONNECTION = frozenset({"unreachable", "proxy", "connect_timeout"})
 _OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
 _DONE: Final = Conclusion.DONE
+_ORDER: Final = Lane.ORDER
 
 
 class Tick:
-    """The requests that ended between two looks. `limited` has the key and time of each 429."""
+    """The requests that ended between two looks. `limited` has the key and time of each 429.
+
+    `shared` counts those that were answered with the reply to an identical read.
+    """
 
     def __init__(self) -> None:
-        self.requests = 0
+        self.requests = self.shared = 0
         self.sent: Counter[tuple[str, str]] = Counter()  # by key and bot
         self.added_s: deque[float] = deque(maxlen=_DURATIONS)
         self.upstream_s: deque[float] = deque(maxlen=_DURATIONS)
@@ -67,13 +69,17 @@ class Activity:
     """What went to one exchange lately: each tick of the last ten seconds, and whether it answers.
 
     `has_worked` are the keys that the exchange has accepted since the start. `limited` counts its 429s since
-    then, the latest at `limited_at`. `ticks` is how many there are at first, the running one included.
+    then, the latest at `limited_at`, `limited_today` those of each key on this day, which begins at 0:00 UTC.
+    `orders` has the latest order of each bot. `ticks` is how many there are at first, the running one
+    included.
     """
 
     def __init__(self, ticks: int = 1) -> None:
         self.has_worked: set[str] = set()
         self.limited = 0
         self.limited_at: float | None = None
+        self.limited_today: Counter[str] = Counter()
+        self.orders: dict[str, Outcome] = {}
         self.latest = Tick()
         self.errors: Failing | None = None  # failures in a row, few or many
         self._before = 0  # requests before the latest tick
@@ -140,6 +146,7 @@ class Recent:
         self.requests: deque[Outcome] = deque(maxlen=LATEST)  # nothing is made of one until somebody asks
         self._unsigned = unsigned
         self._ticks = 1
+        self._day: int | None = None
         self._activities: dict[str, Activity] = {}
         self._troubles: OrderedDict[tuple[str, str, str], Trouble] = OrderedDict()
         self._refusals: dict[str, dict[tuple[str, Lane | None, str], RefusalCount]] = {}
@@ -151,7 +158,7 @@ class Recent:
             activity = self._activities[exchange] = Activity(self._ticks)
         return activity
 
-    def take(self, outcomes: Sequence[Outcome], now: float) -> list[Trouble]:
+    def take(self, outcomes: Sequence[Outcome], now: float) -> list[Trouble]:  # noqa: C901 - one loop over all requests
         """Take in requests that ended by `now`; return copies of the troubles that are due in the log."""
         self.total += len(outcomes)
         self.requests.extend(outcomes)
@@ -178,6 +185,10 @@ class Recent:
                     self._accepted(one, activity, now)
                 if one.broken is None and (activity.errors is not None or one.upstream_errors):
                     activity.failed(one)
+            elif one.shared is not None:
+                tick.shared += 1
+            if one.lane is _ORDER and one.bot is not None:
+                activity.orders[one.bot] = one
             # 3. What the gateway refused is counted against what the bot asked for meanwhile.
             if one.reason is not None or self._refusals:
                 self._count_refusals(one, now)
@@ -188,6 +199,7 @@ class Recent:
         if error.verdict.is_limited and outcome.key is not None:
             activity.latest.limited.append((outcome.key, error.at))
             activity.limited, activity.limited_at = activity.limited + 1, error.at
+            activity.limited_today[outcome.key] += 1
         exchange, key = outcome.exchange, outcome.key or ""
         trouble = self._troubles.pop((exchange, key, error.kind), None)
         if trouble is None:
@@ -234,8 +246,12 @@ class Recent:
                 if reason is None and record.passed_at is None:
                     record.passed_at = now
 
-    def turn(self) -> dict[str, Tick]:
-        """Begin a new tick and return those that ended, by exchange."""
+    def turn(self, day: int = 0) -> dict[str, Tick]:
+        """Begin a new tick and return those that ended, by exchange. `day` counts days of UTC."""
+        if self._day not in (None, day):
+            for activity in self._activities.values():
+                activity.limited_today.clear()
+        self._day = day
         self._ticks = min(self._ticks + 1, SPAN)
         return {exchange: activity.turn() for exchange, activity in self._activities.items()}
 

@@ -1,13 +1,21 @@
 // The three charts: use of a limit, latency, clock. Each is made once and gets new columns with every picture.
 /* global uPlot */
 import { bands } from "./bands.js";
-import { clock, ms, number } from "./words.js";
+import { el, say } from "./parts.js";
+import { clock, ms, number, timeOf } from "./words.js";
 
 const SPAN_S = 300;
 const LEAST_S = 60;
 const FONT = "12px system-ui, sans-serif";
 
-export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colours = new Map();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => colours.clear());
+
+/** A colour of page.css by its name; to ask for styles is dear, so each is remembered. */
+export function colour(name) {
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return colours.get(name);
+}
 
 const whole = (value) => (Number.isInteger(value) ? number(value) : "");
 
@@ -20,7 +28,8 @@ export function limitChart(box, alias) {
     { stroke: () => colour("--used"), fill: () => colour("--used-fill"), width: 2, points: { show: false } },
     { stroke: () => colour("--limit"), width: 1.5, dash: [7, 5], points: { show: false } },
   ];
-  const chart = make(box, lines, { range: top, label: whole, hooks: bands(() => newest, alias, colour) });
+  const tell = (value) => number(value, 1);
+  const chart = make(box, lines, { range: top, label: whole, tell, hooks: bands(() => newest, alias, colour), names: ["used", "limit"] });
   const show = (points, isLimited) => {
     newest = points;
     const line = (index, absent) => column(points, (p) => p.keys[alias]?.[index] ?? absent);
@@ -33,7 +42,7 @@ export function latencyChart(box) {
   const line = (name, alpha = 1) => ({ stroke: () => colour(name), width: 2, alpha, points: { show: false } });
   const lines = [line("--third"), line("--third", 0.5), line("--second")];
   const range = (plot, low, high) => (low > 0 ? decades(low, high) : [0.1, 1000]);
-  const chart = make(box, lines, { range, label: (value) => ms(value), isLog: true });
+  const chart = make(box, lines, { range, label: ms, isLog: true, names: ["upstream p99", "p50", "gateway p99"] });
   return (points) =>
     chart(["upstream", "usual", "added"].map((name) => column(points, (p) => p[name] || null)), points);
 }
@@ -55,7 +64,7 @@ export function clockChart(box) {
   const lines = [edge, edge, { stroke: () => colour("--second"), width: 2, points: { show: false } }];
   const range = (plot, low, high) => (low === null ? [-5, 5] : widened(low, high));
   const shaded = [{ series: [1, 2], fill: () => colour("--used-fill") }];
-  const chart = make(box, lines, { range, label: (value) => ms(value), shaded });
+  const chart = make(box, lines, { range, label: ms, shaded, names: ["at most", "at least", "offset"] });
   const side = (p, sign) => (p.offset === null ? null : p.offset + sign * p.error);
   return (points) =>
     chart([column(points, (p) => side(p, 1)), column(points, (p) => side(p, -1)), column(points, (p) => p.offset)], points);
@@ -67,14 +76,20 @@ const widened = (low, high) => {
 };
 
 /** Make a chart in a box that it fills; return what gives it new columns. */
-function make(box, lines, { range, label, hooks = {}, isLog = false, shaded = [] }) {
+function make(box, lines, { range, label, names, tell = label, hooks = {}, isLog = false, shaded = [] }) {
+  const readout = el("div", "readout");
+  // What the lines are at the moment under the pointer.
+  const setCursor = ({ cursor: { idx: at }, data: [times, ...columns] }) => {
+    const values = columns.map((column, line) => (column[at] == null ? "" : `${names[line]} ${tell(column[at])}`));
+    say(readout, at == null ? "" : [timeOf(times[at] * 1000), ...values.filter(Boolean)].join(" · "));
+  };
   const axis = { stroke: () => colour("--dim"), font: FONT, grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { show: false } };
   let last = Date.now() / 1000;
   let first = last;
   const options = {
     ...size(box),
     legend: { show: false },
-    cursor: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     padding: [8, 28, 0, 0],
     scales: {
       x: { time: true, range: () => [Math.max(last - SPAN_S, Math.min(first, last - LEAST_S)), last] },
@@ -86,9 +101,10 @@ function make(box, lines, { range, label, hooks = {}, isLog = false, shaded = []
     ],
     series: [{}, ...lines],
     bands: shaded,
-    hooks: Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, [hook]])),
+    hooks: Object.fromEntries(Object.entries({ ...hooks, setCursor }).map(([name, hook]) => [name, [hook]])),
   };
   const plot = new uPlot(options, [[], ...lines.map(() => [])], box);
+  box.append(readout);
   new ResizeObserver(() => plot.setSize(size(box))).observe(box);
   return (columns, points) => {
     last = points.at(-1)?.t ?? last;

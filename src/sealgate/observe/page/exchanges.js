@@ -1,7 +1,8 @@
 // Every exchange at a glance: a row each, which chooses the one that the page shows in full.
-import { el, labelled, table, used } from "./parts.js";
+import { NUMBERS, el, labelled, say, show, table, used } from "./parts.js";
 
-const COLUMNS = ["exchange", "state", "limit used", "waiting", "sent", "429s", "clock"];
+const COLUMNS = ["exchange", "state", "limit used", "waiting", "sent/s", "429s today", "clock", "streams", "in doubt"];
+const TEXTS = ["waiting", "sent", "limited", "clock", "streams", "in_doubt"];
 const rows = new Map();
 const list = table(COLUMNS, []);
 
@@ -20,7 +21,7 @@ function rowOf({ name, venue }) {
   if (rows.has(name)) return rows.get(name);
   const link = el("a", "", name);
   link.href = `#${name}`;
-  const cells = COLUMNS.slice(1).map((column) => labelled(column, ""));
+  const cells = COLUMNS.slice(1).map((column) => labelled(column, "", NUMBERS.includes(column) ? "number" : ""));
   const row = el("tr", "", el("td", "", link, ...(venue === name ? [] : [el("div", "dim", venue)])), ...cells);
   row.addEventListener("click", () => (location.hash = name));
   list.tBodies[0].append(row);
@@ -31,16 +32,14 @@ function rowOf({ name, venue }) {
 function fill(row, one, words, isChosen) {
   row.classList.toggle("chosen", isChosen);
   row.querySelector("a").setAttribute("aria-current", String(isChosen));
-  const pause = words.pause ? [el("div", "dim", words.pause)] : [];
-  const contents = [
-    [el("span", `chip ${words.mood}`, one.state)],
-    [used(one.used_ratio, words.used, words.used_mood), ...pause],
-    [words.waiting],
-    [words.sent],
-    [words.limited],
-    [words.clock],
-  ];
-  contents.forEach((content, at) => row.cells[at + 1].replaceChildren(...content));
+  const [, state, limit, ...cells] = row.cells;
+  show(state, [words.mood, one.state], () => [el("span", `chip ${words.mood}`, one.state)]);
+  show(limit, [one.used_ratio, words.used, words.pause], () => [used(one.used_ratio, words.used, words.used_mood), el("div", "dim", words.pause)]);
+  TEXTS.forEach((name, at) => {
+    say(cells[at], words[name]);
+    cells[at].classList.toggle("none", words[name] === "0");
+  });
+  cells.at(-1).classList.toggle("bad", one.in_doubt > 0);
 }
 
 /** What stands over the part of the page that is about one exchange. */

@@ -1,5 +1,5 @@
 // What people must act on: notices, what went wrong, orders in doubt. The gateway has made the sentences.
-import { el, labelled, marked, table, timeOf } from "./parts.js";
+import { el, labelled, marked, say, table } from "./parts.js";
 
 const STREAM = {
   reconnecting: "The gateway does not answer: it was stopped, or the connection to it is broken. This is its last known state; the page reconnects by itself.",
@@ -8,8 +8,10 @@ const STREAM = {
 
 export function notices(now, stream) {
   const own = STREAM[stream] ? [{ mood: "warn", text: STREAM[stream] }] : [];
-  return [...own, ...(now?.words.notices ?? [])].map(({ mood, text }) => el("p", `notice ${mood}`, ...marked(text)));
+  return [...own, ...(now?.words.notices ?? [])];
 }
+
+export const notice = ({ mood, text }) => el("p", `notice ${mood}`, ...marked(text));
 
 export function wrong({ wrong: lines, policies, nothing_wrong: nothing }) {
   const byRule = policies.map((text) => el("p", "", text));
@@ -38,12 +40,51 @@ export function streams(all, words, isOneOfMany) {
   return [table(["bot", ...(isOneOfMany ? ["exchange"] : []), "stream", "open for", "messages", "login"], rows)];
 }
 
+/** Orders in doubt, each with what to do about it. */
 export function doubts({ doubts: all }, { doubts: text, orders }, isOneOfMany) {
-  if (!text) return [];
   const rows = all.map((one, at) => {
-    const order = el("td", "", el("code", "", `${one.method} ${one.target}`), el("div", "", orders[at]));
-    const fence = one.fence_ms ? timeOf(one.fence_ms) : "not known";
-    return el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), ...(isOneOfMany ? [el("td", "", one.exchange)] : []), order, labelled("sent", timeOf(one.sent_ms)), labelled("fence", fence));
+    const { call, terms, sent, ago, fence, do: what } = orders[at];
+    const who = el("td", "", one.bot, ...(isOneOfMany ? [el("div", "dim", one.exchange)] : []));
+    const order = el("td", "order", el("b", "", terms), el("div", "", el("code", "", call)));
+    const when = labelled("sent", sent, "when");
+    when.append(el("div", "dim", ago));
+    return el("tr", "", who, order, when, labelled("fence", fence, "when"), el("td", "do", ...marked(what)));
   });
-  return [el("p", "empty", ...marked(text)), ...(rows.length ? [table(["request", "bot", ...(isOneOfMany ? ["exchange"] : []), "order", "sent", "fence"], rows)] : [])];
+  const columns = ["bot", "order", "sent", "fence", "what to do"];
+  return [el("p", "", ...marked(text)), ...(rows.length ? [table(columns, rows)] : [])];
+}
+
+const byBot = new Map();
+const latest = table(["bot", "last order", "when", "result"], []);
+
+/** The last order of each bot, by name; a row stays the same element, and its bot chooses the latest requests. */
+export function lastOrders(box, orders, choose) {
+  if (!box.contains(latest)) box.append(latest);
+  const rows = orders.map(({ bot, words }) => {
+    const row = byBot.get(bot) ?? lastOrder(bot, choose);
+    const [, call, when, how] = row.cells;
+    say(call.firstChild, words.call);
+    say(when, words.ago);
+    say(how, words.how);
+    how.className = words.mood;
+    return row;
+  });
+  const body = latest.tBodies[0];
+  if (rows.length !== body.rows.length || rows.some((row, at) => row !== body.rows[at])) order(body, rows);
+}
+
+/** Put rows into an order without taking the focus from one of them. */
+function order(body, rows) {
+  if (body.contains(document.activeElement)) return;
+  body.replaceChildren(...rows);
+}
+
+function lastOrder(bot, choose) {
+  const button = el("button", "plain", bot);
+  button.type = "button";
+  button.title = `show the latest requests of ${bot}`;
+  button.addEventListener("click", () => choose(bot));
+  const row = el("tr", "", el("td", "", button), el("td", "", el("code")), el("td", "dim"), el("td"));
+  byBot.set(bot, row);
+  return row;
 }

@@ -3,7 +3,7 @@
 import { number, percent } from "./words.js";
 
 // Columns.
-const NUMBERS = ["sent/s", "waits", "status", "wait", "attempts", "messages"];
+export const NUMBERS = ["sent/s", "waits", "status", "wait", "attempts", "messages", "429s today", "waiting", "streams", "in doubt"];
 
 /** Make an element: `el("td", "number", "3")`, `el("tr", "", cell, cell)`. */
 export function el(tag, className = "", ...content) {
@@ -15,7 +15,30 @@ export function el(tag, className = "", ...content) {
 
 export function table(columns, rows) {
   const head = columns.map((name) => el("th", NUMBERS.includes(name) ? "number" : "", name));
+  for (const cell of head) cell.scope = "col";
   return el("table", "", el("thead", "", el("tr", "", ...head)), el("tbody", "", ...rows));
+}
+
+const shown = new WeakMap();
+// Where somebody has selected a text. To ask for the selection each time would lay the page out each time.
+let selectedIn = null;
+document.addEventListener("selectionchange", () => {
+  const selection = getSelection();
+  selectedIn = selection.isCollapsed ? null : selection.anchorNode;
+});
+
+/** Show what `make` makes of some texts, unless nothing changed, or somebody has selected a part or focused a link. */
+export function show(box, texts, make) {
+  const key = JSON.stringify(texts);
+  if (shown.get(box) === key) return;
+  if (box.contains(document.activeElement) || (selectedIn !== null && box.contains(selectedIn))) return;
+  shown.set(box, key);
+  box.replaceChildren(...make());
+}
+
+/** Set a text only where it changed: a screen reader may say it again otherwise. */
+export function say(box, text) {
+  if (box.textContent !== text) box.textContent = text;
 }
 
 /** What stands in backquotes becomes code. */
@@ -28,15 +51,13 @@ export function labelled(label, text, className = "") {
   return cell;
 }
 
-export const timeOf = (atMs) => new Date(atMs).toLocaleTimeString("en-GB");
-
 export function tile({ name, value, unit, more, mood }) {
   const figure = el("b", "", value, ...(unit ? [el("small", "", ` ${unit}`)] : []));
   return el("div", `tile ${mood}`, el("span", "name", name), figure, el("span", "more", more));
 }
 
-export function keyHead(alias, { state, about }) {
-  return [el("span", "", `Key ${alias}`), state ? el("span", "chip warn", state) : "", el("span", "dim", about)];
+export function keyHead(alias, { state, limit, about }) {
+  return [el("span", "", `Key ${alias}`), el("span", "limit-words", limit), state ? el("span", "chip warn", state) : "", el("span", "dim", about)];
 }
 
 /** Each pool of a key: name and state, how full its fullest limit is, what is known of it; and what is not shown. */
@@ -70,7 +91,7 @@ export function used(ratio, words, mood) {
 
 /** A bar of a part of one. */
 function bar(part) {
-  const made = svg("svg", { viewBox: "0 0 100 14", preserveAspectRatio: "none", role: "img" });
+  const made = svg("svg", { viewBox: "0 0 100 14", preserveAspectRatio: "none", "aria-hidden": "true" });
   made.append(
     svg("rect", { class: "ground", y: 3, width: 100, height: 8 }),
     svg("rect", { class: "part", y: 3, width: part * 100, height: 8 }),
@@ -83,8 +104,7 @@ function share(bot) {
   const cell = el("td", "share");
   const made = bar(bot.share);
   made.append(svg("line", { class: "due", x1: bot.due * 100, x2: bot.due * 100, y1: 0, y2: 14 }));
-  made.setAttribute("aria-label", `${percent(bot.share)}, due ${percent(bot.due)}`);
-  cell.title = `${percent(bot.share)} of what was sent; its weight gives it ${percent(bot.due)}`;
+  cell.ariaLabel = cell.title = `${percent(bot.share)} of what was sent; its weight gives it ${percent(bot.due)}`;
   cell.append(made);
   return cell;
 }

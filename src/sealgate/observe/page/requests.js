@@ -1,6 +1,6 @@
 // The latest requests. They are asked for only while the list is open, and stand still while somebody looks at them.
-import { el, labelled, table, timeOf } from "./parts.js";
-import { ms, number } from "./words.js";
+import { el, labelled, table } from "./parts.js";
+import { ms, number, timeOf } from "./words.js";
 
 const EVERY_MS = 1000;
 // How long an answer may take; the next question waits for it.
@@ -52,6 +52,15 @@ export function inspect(isFrozen, hasSeveral) {
   });
   box.addEventListener("toggle", ask);
   setInterval(ask, EVERY_MS);
+
+  /** Open the list with the requests of one bot. */
+  return (bot) => {
+    offer(filters.bot, [bot]);
+    filters.bot.value = bot;
+    box.open = true;
+    box.scrollIntoView();
+    draw();
+  };
 }
 
 /** Add the values to a filter that it does not offer yet. */

@@ -1,7 +1,11 @@
 // Numbers of charts and tables as people read them; all else comes in words from the gateway.
 
-export const number = (value, digits = 0) =>
-  value === null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
+// A format is dear to make, and each is used many times a second.
+const numbers = [0, 1, 2].map((digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }));
+const toMinutes = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const toSeconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+export const number = (value, digits = 0) => (value === null ? "–" : numbers[digits].format(value));
 
 export const percent = (part) => `${Math.round(part * 100)} %`;
 
@@ -14,9 +18,6 @@ export function ms(value) {
 }
 
 /** Epoch seconds as the time of day; with seconds where they are not 0. */
-export const clock = (seconds) =>
-  new Date(seconds * 1000).toLocaleTimeString("en-GB", {
-    hour: "2-digit",
-    minute: "2-digit",
-    ...(seconds % 60 && { second: "2-digit" }),
-  });
+export const clock = (seconds) => (seconds % 60 ? toSeconds : toMinutes).format(seconds * 1000);
+
+export const timeOf = (atMs) => toSeconds.format(atMs);
