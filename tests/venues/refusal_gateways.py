@@ -55,7 +55,8 @@ def _config(
             "listen": {"tcp": "127.0.0.1:0", **listen},
             "admin": {"tcp": "127.0.0.1:0", "unix": "off"},
             "clock": {"required": False, "grace": 0},
-            "limits": {"max_wait": 0.3},
+            # Where nothing can be reached it is spent, elsewhere the refusal does not depend on it.
+            "limits": {"max_wait": 0.3 if kind == "away" else 10.0},
             "exchanges": exchanges,
             "keys": {
                 name: {
