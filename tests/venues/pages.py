@@ -64,9 +64,9 @@ def _kind_row(kind: str, verdicts: list[Verdict], names: list[str]) -> str:
     """Return the row of a kind; a verdict that means one thing alone explains it, if there is one."""
     verdict = min(verdicts, key=lambda one: len(one.others))
     if not verdict.others:
-        return table_row(
-            _anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), verdict.advice
-        )
+        each = dict.fromkeys(one.advice for one in verdicts)
+        advice = " Or: ".join(each) if len(names) == 1 else verdict.advice
+        return table_row(_anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), advice)
     every = dict.fromkeys(means for one in verdicts for means in (one.means, *one.others))
     meanings = " or ".join(f"[{means}](#{means})" for means in every)
     return table_row(_anchored(kind), meanings, verdict.whose.value, _named(names), _ONE_OF)

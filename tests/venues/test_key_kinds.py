@@ -92,7 +92,7 @@ def test_a_kind_that_is_not_taken_or_not_the_one_that_is_set_is_refused() -> Non
     only = venue('[signing.headers]\nS = "{signature}"\n')
     with pytest.raises(ValueError, match="is an Ed25519 private key, and Mine takes HMAC secrets"):
         sealer_of(only, material(FORMS["pem"](key_of("ed25519", "mine"))))
-    with pytest.raises(ValueError, match="insists on rsa"):
+    with pytest.raises(ValueError, match="requires rsa"):
         headers_of("secret", "rsa")
     assert headers_of("secret", "hmac")["KEY"] == "K"
 

@@ -501,7 +501,7 @@ def test_a_rule_for_several_things_names_them_all_and_finds_values_in_the_words(
     assert (verdict.means, verdict.others) == (Means.PERMISSION, (Means.ADDRESS, Means.KEY))
     assert verdict.found == {"address": "203.0.113.5."}
     assert verdict.advice == (
-        "One of: the key lacks a permission; this machine's address is not in the key's list; "
+        "One of: the key lacks a permission; this machine's IP address is not on the key's whitelist; "
         "the API key is mistyped, revoked, expired or from another environment. "
         "`sealgate check` excludes what it can."
     )

@@ -1,4 +1,4 @@
-"""The trading service of spec.md on one machine, for rehearsals and tests.
+"""The sandbox exchange, for rehearsals and tests on one machine.
 
 It is an implementation of its own: it imports nothing from the rest of the project, so that a mistake made
 in the gateway cannot be made here too. One request passes `exchange.Exchange.answer` from top to bottom;

@@ -103,26 +103,26 @@ _ADVICE = {
     Means.DONE: "",
     Means.REFUSED: "Read the reply: it says what the exchange refuses.",
     Means.LIMITED: "Nothing to do: requests pause, then continue below the learned limit.",
-    Means.BANNED: "The exchange has locked out this address or key for a while: the gateway waits.",
-    Means.TIMESTAMP: "The gateway synchronizes and sends once more. If it persists, check `recv_window_ms`.",
-    Means.NONCE: "The gateway sends it once more, higher. If it persists, others use the key, or did before.",
+    Means.BANNED: "The exchange has blocked this IP address or key for a while. The gateway waits.",
+    Means.TIMESTAMP: "The gateway corrects its clock and resends it. If it persists, check `recv_window_ms`.",
+    Means.NONCE: "The gateway resends it with a higher nonce. If it persists, another program uses the key.",
     Means.SIGNATURE: "Check that the secret, and the passphrase if there is one, belong to this key.",
     Means.KEY: "Compare `api_key` with the exchange's list: it may be mistyped, revoked or expired.",
-    Means.ADDRESS: "Add this machine's public address to the key's list at the exchange.",
+    Means.ADDRESS: "Add this machine's public IP address to the key's whitelist at the exchange.",
     Means.PERMISSION: "Give the key this permission at the exchange, or use another key.",
-    Means.FIREWALL: "A firewall refused this request or this address: this bot pauses on this path.",
-    Means.COUNTRY: "Ask the exchange whether it serves this country and network: waiting does not help.",
+    Means.FIREWALL: "A firewall refused this request or this IP address: this bot's requests to this path pause.",
+    Means.COUNTRY: "Ask the exchange whether it serves your country and network; waiting does not help.",
     Means.UNKNOWN: "Look an order up before you send it again: it may have executed.",
 }
 
 
 # The meanings that one reply may leave open, and what each of them would be.
 _OPEN = {
-    Means.SIGNATURE: "the secret or passphrase is not the key's",
+    Means.SIGNATURE: "the secret or passphrase does not belong to the key",
     Means.KEY: "the API key is mistyped, revoked, expired or from another environment",
-    Means.ADDRESS: "this machine's address is not in the key's list",
+    Means.ADDRESS: "this machine's IP address is not on the key's whitelist",
     Means.PERMISSION: "the key lacks a permission",
-    Means.COUNTRY: "the exchange does not serve this address",
+    Means.COUNTRY: "the exchange does not serve this IP address",
 }
 
 
