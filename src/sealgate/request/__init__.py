@@ -1,27 +1,27 @@
-"""The way of one request: `pipeline` is its plan, `context` its record.
+"""The path of one request: `pipeline` is its plan, `context` its record.
 
 Pure:
-admission  who asks, and whether the rules let it through
-strangers  how long the answer to a wrong token is held back
+admission  which bot sends a request, and whether the rules admit it
+strangers  the delay of replies to wrong tokens
 
 Shell:
 handler       serves one request from its head to its record
-router        which exchange it is for
+router        chooses the exchange of a request
 pipeline      admit, read, recall, check, wait, send, learn, reply
 sender        one attempt: stamp, record, sign, send
-standing      may it be sent? halts, firewalls, refused keys
-checks        what only some requests are looked at for: policy, validity
-context       what is in flight, and all that is known of it
-bots          a bot's connection, and what is read from it
+standing      whether it may be sent now: halts, firewalls, refused keys
+checks        checks that only some requests need: policy, validity
+context       the requests in flight, and their records
+bots          bots' connections, and the bodies read from them
 bookkeeping   Idempotency-Keys, and orders in the journal
-halting       stops orders and lets them go again
+halting       halts orders and lifts halts
 shared_reads  one reply for identical reads
-learning      what an attempt teaches pacer and clock
+learning      lets pacer and clock learn from an attempt
 replies       the reply to the bot
-stream_addresses  addresses of streams in a reply, made the gateway's own
+stream_addresses  replaces addresses of streams in replies by the gateway's own
 rules         from the configuration to the rules of admission
-generation    a Backend is one exchange with its settings and rules; all of them are replaced by a reload
-own_reads     reads that the gateway sends itself
-key_care      tries keys
+generation    a Backend is one exchange with its settings and rules; a reload replaces all of them
+own_reads     sends the gateway's own reads
+key_care      tests keys
 price_care    reads prices for policies
 """

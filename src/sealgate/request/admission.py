@@ -1,9 +1,9 @@
 """Admission: which bot sends a request, and whether the rules allow it, before the body is read.
 
-`Admission.admit` is the way in. Each rule is one function that returns or raises a Refusal; their order is
-`authenticate` (`check_head`, then `identify`) and `authorise`. Everything is decided on the raw target and
-fields that arrived, which are those that are signed and sent. Whether an admitted request may go at this
-moment is decided in standing.py.
+`Admission.admit` is the entrance. Each rule is one function that returns or raises a Refusal, in this order:
+`authenticate` (`check_head`, then `identify`) and `authorise`. All decisions use the raw target and headers
+as they arrived, which are also signed and sent. Whether an admitted request may be sent at this moment is
+decided in standing.py.
 """
 
 import base64
@@ -30,28 +30,28 @@ from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.venues.streams import plain_host
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# Version, trace, span, flags, and what later versions may add. All zeros are no id.
+# Version, trace, span, flags, and additions of later versions. All zeros are not an id.
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _EXCHANGE = re.compile("[a-z0-9][a-z0-9_-]{0,31}", re.IGNORECASE)
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
-_LONGEST_NAME = 253  # characters; DNS has none that is longer
-_LONGEST_PART = 15  # of a name that is repeated: a longer one may be a token that went into the wrong field
+_LONGEST_NAME = 253  # characters; the maximum of DNS
+_LONGEST_PART = 15  # of a name that is repeated: a longer one may be a token in the wrong field
 _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
 _MOST_REMEMBERED = 256  # tickets
-_NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
-# They change nothing of who may send what.
+_NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not recur
+# They do not affect admission.
 _OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
-_TOKEN = b"x-gateway-token"  # of clients that set Authorization themselves
-PROOFS = frozenset({b"authorization", _TOKEN})  # the headers in which a bot's token can stand
+_TOKEN = b"x-gateway-token"  # for clients that set Authorization themselves
+PROOFS = frozenset({b"authorization", _TOKEN})  # the headers that can carry a bot's token
 
 
 class Peer(NamedTuple):
-    """Who is at the other end of a connection: the Unix socket's user, the name in a verified certificate.
+    """The identity of a connection's client: a Unix socket's user, or the name in a verified certificate.
 
-    Both are None for TCP without client certificates; the name is "" where a certificate names nobody. `own`
-    is the bot whose own address was reached, and that address as the settings write it.
+    Both are None for TCP without client certificates; the name is "" if the certificate has none. `own` is
+    the bot whose own address was reached, and that address as the settings write it.
     """
 
     uid: int | None = None
@@ -64,12 +64,12 @@ _ANYBODY = Peer()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """What admission goes by, made once from the configuration.
+    """The rules of admission, made once from the configuration.
 
     `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name,
-    `own` a name and the address that this bot has for itself. Without bots everybody is `local`; on the Unix
-    socket only `local_users` are (None: whoever its mode lets in). `guards` are the policies by bot, `prices`
-    what replies teach for them, None: nothing. `stream_hosts` begin the paths of streams.
+    `own` a name and this bot's own address. Without bots every client is `local`; on the Unix socket only
+    `local_users` are (None: everybody admitted by its mode). `guards` are the policies by bot; `prices` learn
+    from replies for them, None: not needed. `stream_hosts` begin the paths of streams.
     """
 
     prefix: str
@@ -90,16 +90,16 @@ class Rules:
     stream_hosts: frozenset[str] = frozenset()
 
     def bot_named(self, name: str) -> Bot | None:
-        """Return the bot of a name, None where there is none."""
+        """Return the bot with this name, or None."""
         is_local = self.local is not None and self.local.name == name
         return self.local if is_local else self.named.get(name)
 
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """An admitted request: everything the rest of the pipeline needs but the body. Nobody changes it.
+    """An admitted request: everything that the rest of the pipeline needs, except the body. Never changed.
 
-    `is_read` says whether sending it twice changes nothing; `checks` are None for most requests.
+    `is_read`: sending it twice does no harm. `checks` are None for most requests.
     """
 
     bot: Bot
@@ -116,13 +116,13 @@ class Ticket:
         self.is_read = self.route.is_read
 
 
-# All that admission goes by, beside the rules: method, target, version, the other end, the kept fields.
+# Everything that admission depends on besides the rules: method, target, version, peer, relevant headers.
 Asked = tuple[str, str, tuple[int, int], Peer, tuple[tuple[bytes, bytes], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """What was made of a head: by which admission, for whom."""
+    """The result for a head: the admission, the peer, and the ticket."""
 
     by: "Admission"
     peer: Peer
@@ -131,15 +131,15 @@ class _Admitted:
 
 
 class Admission:
-    """Admits requests by one set of rules, and remembers their tickets; a refusal is never remembered.
+    """Admits requests by one set of rules, and remembers their tickets; refusals are never remembered.
 
-    1. A head that comes again byte for byte, from the same peer, has its ticket in its `memo`: `heads` are
-       what the parser remembers. At an exchange's own listener its target is another one.
-    2. One that differs from an earlier one in nothing but its Idempotency-Key, its id, or fields that are
-       only passed on, gets the ticket of that one, with its own head.
-    3. All others are judged.
+    1. A head that recurs byte for byte, from the same peer, has its ticket in its `memo`: `heads` are those
+       that the parser remembers. At an exchange's own listener, its target differs.
+    2. A head that differs from an earlier one only in its Idempotency-Key, its id, or headers that are only
+       passed on, gets the earlier ticket, with its own head.
+    3. All others are judged by the rules.
 
-    Tokens are in both memories.
+    Both memories contain tokens.
     """
 
     def __init__(self, rules: Rules, heads: HeadMemory[RequestHead] | None = None) -> None:
@@ -150,7 +150,7 @@ class Admission:
     def admit(
         self, head: RequestHead, target: str, peer: Peer, own_url: Callable[[], str], record: Outcome
     ) -> Ticket:
-        """Return the ticket of a request, and note in its record who asks. Raises Refusal.
+        """Return the ticket of a request, and note its bot in the record. Raises Refusal.
 
         `target` is the exchange's: that of the head, without the exchange's name. `own_url` returns the
         gateway's own address as the client reached it.
@@ -184,7 +184,7 @@ class Admission:
     def identify(
         self, head: RequestHead, peer: Peer, own_url: Callable[[], str], record: Outcome
     ) -> tuple[Bot, Head]:
-        """Return the bot of what is no plain request, and its fields; note it as `admit` does."""
+        """Return bot and headers of something other than a plain request; note the bot as `admit` does."""
         fields = self.rules.headers.sort(head.fields)
         record.request_id = request_id(fields) or record.request_id
         record.trace_id = trace_id(fields)
@@ -200,9 +200,9 @@ class Admission:
         return bot
 
     def _recall(self, asked: Asked, head: Head) -> Ticket | None:
-        """Return the ticket of a request that is like an earlier one, with its own head.
+        """Return the ticket of an earlier, similar request, with this request's own head.
 
-        Raises Refusal `bad_request` for an Idempotency-Key that is none.
+        Raises Refusal `bad_request` for an invalid Idempotency-Key.
         """
         known = self._tickets.get(asked)
         if known is None:
@@ -221,7 +221,7 @@ class Admission:
         )
 
     def _keep(self, asked: Asked, ticket: Ticket) -> None:
-        """Keep a ticket, unless its head is large: such are rare, and would cost memory."""
+        """Remember a ticket, unless its head is large: large heads are rare, and would cost memory."""
         if ticket.head.size > _MOST_REMEMBERED_BYTES:
             return
         self._tickets[asked] = ticket
@@ -234,31 +234,31 @@ class Admission:
 
 
 def asked_by(head: Head, method: str, target: str, version: tuple[int, int], peer: Peer) -> Asked:
-    """Return the parts of a request that decide about its admission."""
+    """Return the parts of a request on which its admission depends."""
     fields = head.kept.copy()
     for name in _OF_ONE_REQUEST:
         fields.pop(name, None)
-    if _TOKEN in fields:  # Authorization is the exchange's then, and often another one each time
+    if _TOKEN in fields:  # then Authorization is for the exchange, and often differs each time
         fields.pop(b"authorization", None)
     return method, target, version, peer, tuple(fields.items())
 
 
 def request_id(head: Head) -> str | None:
-    """Return the bot's own id for the request, None where it sent none that can be taken over."""
+    """Return the bot's own id for the request, None if it sent none that is usable."""
     text = head.text(b"x-gateway-request-id")
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
 
 
 def trace_id(head: Head) -> str | None:
-    """Return the id of the request's trace (W3C Trace Context), None where it names none."""
+    """Return the id of the request's trace (W3C Trace Context), or None."""
     named = _TRACE.fullmatch(head.text(b"traceparent") or "")
     return named[1] if named else None
 
 
 def not_a_proxy(method: str, exchange: str, gateway: str) -> Refusal:
-    """Return the refusal for a client that uses the gateway as its proxy; Host and token do not matter.
+    """Return the refusal for a client that uses the gateway as its proxy, regardless of Host and token.
 
-    `exchange` is the address that it asks for (`reached_by_proxy`), `gateway` the one that it reached.
+    `exchange` is the address that it requests (`reached_by_proxy`), `gateway` the one that it reached.
     """
     is_named = bool(exchange) and _may_be_named(host_name(exchange.partition("://")[2]))
     instead = f" instead of {exchange}" if is_named and exchange != gateway else ""
@@ -274,7 +274,7 @@ def not_a_proxy(method: str, exchange: str, gateway: str) -> Refusal:
 def authenticate(
     head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY
 ) -> Bot:
-    """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
+    """Return the bot that sent a head. Raises Refusal if no bot may send it, or no bot has its token."""
     check_head(head, method, version, rules)
     return identify(head, rules, peer)
 
@@ -294,9 +294,10 @@ def check_head(head: Head, method: str, version: tuple[int, int], rules: Rules) 
 
 
 def _check_host(value: str, rules: Rules) -> None:
-    """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4).
+    """Refuse a rebinding web page, which sends its own name in Host (RFC 9110 section 7.4).
 
-    The name is repeated as `host_name` reads it: letters, digits, marks that no log and no terminal acts on.
+    The name is repeated as parsed by `host_name`: letters, digits, and marks that are harmless in logs and
+    terminals.
     """
     name = host_name(value)
     if name not in rules.hosts:
@@ -310,14 +311,14 @@ def _may_be_named(name: str) -> bool:
 
 
 def _refuse_browser(_: str, __: Rules) -> None:
-    """Refuse a web page: programs send none of these headers, and pages cannot avoid them."""
+    """Refuse a web page: programs do not send these headers, and pages cannot avoid them."""
     raise Refusal("browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site).")
 
 
 def _is_own_address(origin: bytes, head: Head) -> bool:
-    """Whether an Origin is the address that a web socket was dialled at, as in Host: some programs send that.
+    """Whether an Origin is the address of the WebSocket, as in Host: some programs send that.
 
-    No page can have this origin, as these addresses serve none.
+    No page can have this origin, because these addresses serve no pages.
     """
     if head.kept.get(b"upgrade", b"").lower() != b"websocket":
         return False
@@ -325,7 +326,7 @@ def _is_own_address(origin: bytes, head: Head) -> bool:
 
 
 def _check_referer(value: str, rules: Rules) -> None:
-    """Refuse a URL, which is what web pages send; some programs put their name there (`CCXT`)."""
+    """Refuse a URL, which web pages send; some programs send their name instead (`CCXT`)."""
     if not value or ":" in value or "/" in value:
         _refuse_browser(value, rules)
 
@@ -336,7 +337,7 @@ def _check_expectation(value: str, _: Rules) -> None:
 
 
 def _check_coding(value: str, _: Rules) -> None:
-    """RFC 9112 section 6.1: an unknown coding before the last, chunked, is 501; section 6.3: all else 400."""
+    """RFC 9112 section 6.1: an unknown coding before a final chunked is 501; section 6.3: all else, 400."""
     *before, last = (coding.strip().lower() for coding in value.split(","))
     if last != "chunked" or "chunked" in before or "" in before:
         raise Refusal("bad_request", "Transfer-Encoding does not define the end of the body.")
@@ -351,7 +352,7 @@ def _check_length(value: str, rules: Rules) -> None:
         raise Refusal("body_too_large", f"The body is larger than listen.max_body ({rules.max_body} bytes).")
 
 
-# By header, in the order in which they are looked at.
+# By header, in the order in which they are checked.
 _CHECKS: dict[bytes, Callable[[str, Rules], object]] = {
     b"host": _check_host,
     b"origin": _refuse_browser,
@@ -367,11 +368,11 @@ _CHECKS: dict[bytes, Callable[[str, Rules], object]] = {
 def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """Return the bot that sent a head. Raises Refusal `bot_unauthenticated`.
 
-    A token that is sent must be right, also where the peer's user, certificate or address would do; and it
-    must be that of the bot in the certificate, or of the bot whose address it is.
+    A token that is sent must be valid, even if the peer's user, certificate or address would be enough; and
+    it must belong to the bot of the certificate, or of the address.
     """
     owner = None if peer.own is None else rules.own.get(peer.own)
-    if peer.own is not None and owner is None:  # a reload took the address away from it
+    if peer.own is not None and owner is None:  # a reload removed the bot's address
         raise Refusal("bot_unauthenticated", f"This address no longer belongs to the bot {peer.own[0]}.")
     if rules.local is not None:
         may_be_local = peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
@@ -392,10 +393,11 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
 
 
 def _by_token(name: str | None, token: bytes, rules: Rules, peer: Peer) -> Bot:
-    """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
+    """Return the bot with this token, found by its digest, so that the time reveals nothing about tokens.
 
-    No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
-    only to a peer that could use it. With a certificate, or at a bot's own address, it must be that bot's.
+    No refusal helps in guessing: it mentions a name only if the token is valid, and says that a token is
+    valid only to a peer that could use it. With a certificate, or at a bot's own address, it must be that
+    bot's.
     """
     bot = rules.bots.get(hashlib.sha256(token).digest())
     if peer.name is not None and (bot is None or bot.name != peer.name):
@@ -417,7 +419,7 @@ def _by_token(name: str | None, token: bytes, rules: Rules, peer: Peer) -> Bot:
 
 
 def credentials(head: Head) -> tuple[str | None, bytes] | None:
-    """Return (name or None, token), None where neither header is there. Raises Refusal for one without token.
+    """Return (name or None, token), or None without either header. Raises Refusal for a header without token.
 
     X-Gateway-Token beats Authorization: a client that sends both signs with Authorization itself.
     """
@@ -450,12 +452,12 @@ def _bearer_or_basic(authorization: str) -> tuple[str | None, bytes]:
 
 
 def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
-    """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
+    """Return the ticket of a bot's request. Raises Refusal if it may not use the target, route or key."""
     if not bot.keys:
         raise unknown_exchange(bot)
     target = parse_target(raw_target, rules.prefix)
     route = rules.routes.find(method, target.path[len(rules.prefix) :])
-    # A path of a stream may be a secret: it is neither shown nor sent as that of a request.
+    # The path of a stream may be secret: it is neither shown nor sent like that of a request.
     if not route.is_named and plain_host(target.path[1:].partition("/")[0]) in rules.stream_hosts:
         detail = "This is the path of a stream; the request lacks the headers of an upgrade to a WebSocket."
         raise Refusal("upgrade_refused", detail)
@@ -470,9 +472,9 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
 
 
 def unknown_exchange(bot: Bot, name: str = "") -> Refusal:
-    """Return the refusal of a request that names no exchange for which its bot has a key.
+    """Return the refusal of a request that does not name an exchange for which its bot has a key.
 
-    `name` is what stands in its place; it is repeated where it could be one.
+    `name` is the text in its place; it is repeated if it could be a name.
     """
     names = " or ".join(f"/{one}/" for one in bot.exchanges)
     sent = f", not with /{name}/" if _EXCHANGE.fullmatch(name) else ""
@@ -488,7 +490,7 @@ def _lacks(bot: Bot, method: str, target: Target, route: Route) -> str:
 
 
 def check_body(ticket: Ticket, trade_if: OrderShape, body: bytes) -> None:
-    """Refuse a request that needs `keys` by its body, or could at some server; its bot has only `trade`."""
+    """Refuse a request whose body needs `keys`, or may at some server, from a bot with only `trade`."""
     try:
         read_orders(trade_if, ticket.target.query, body, ticket.head)
     except UnreadableError:
@@ -510,7 +512,7 @@ def _checks(bot: Bot, route: Route, head: Head, rules: Rules, trade_if: OrderSha
 
 
 def choose_key(bot: Bot, head: Head) -> str:
-    """Return the alias of the key that a request is for. Raises Refusal `bot_forbidden`."""
+    """Return the alias of the API key to use for a request. Raises Refusal `bot_forbidden`."""
     alias = head.text(b"x-gateway-key")
     if alias is None:
         return bot.keys[0]

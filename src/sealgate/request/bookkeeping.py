@@ -1,7 +1,7 @@
-"""What is remembered of a request beyond its time: Idempotency-Keys, and orders and nonces in the journal.
+"""Records that outlive a request: Idempotency-Keys, and orders and nonces in the journal.
 
-The pipeline calls `begin` before anything waits, and before the first byte of each attempt `reserve`,
-`signed` and `intent`; the handler calls `ended` at the end, whatever that is.
+The pipeline calls `begin` before any wait, and `reserve`, `signed` and `intent` before the first byte of each
+attempt; the handler calls `ended` at the end, in any case.
 """
 
 from collections import Counter
@@ -25,11 +25,11 @@ from sealgate.venues.sealer import Sealer
 _NOT_SENT: Final = Conclusion.NOT_SENT
 _REFUSED: Final = Conclusion.REFUSED
 _UNKNOWN: Final = Conclusion.UNKNOWN
-_REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
+_REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a replayed reply
 
 
 class Bookkeeping:
-    """The memory of one gateway; it outlives a reload. `journal` is None if no file is set.
+    """The records of one gateway; they survive a reload. `journal` is None if no file is set.
 
     `lost` names an earlier journal that was missing at the start, in words.
     """
@@ -46,17 +46,17 @@ class Bookkeeping:
         self._nonces = nonces
         self.journal = journal
         self._system = system
-        self._unknown = Counter[str]()  # orders that came into doubt, by exchange
+        self._unknown = Counter[str]()  # orders that are in doubt, by exchange
         self._lost = lost
 
     def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
-        """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
+        """Return the reply to an earlier request with this Idempotency-Key, or None: then send it.
 
         Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` if the reply is lost.
         """
         key = ticket.head.text(b"idempotency-key")
-        # 1. A read may be repeated, and must not crowd out an order's key.
-        # 2. A stream's address is another one at another listener.
+        # 1. A read may be repeated, and must not displace an order's key.
+        # 2. A stream's address differs between listeners.
         if key is None or ticket.is_read or ticket.route.streams_at is not None:
             return None
         target, bare_body = sealer.bare(ticket.method, ticket.target, body)
@@ -73,30 +73,30 @@ class Bookkeeping:
         return Reply(stored.status, stored.phrase, (*stored.fields, _REPLAYED), stored.body)
 
     def signed(self, context: RequestContext) -> None:
-        """Note the fence of the attempt that is about to be sent."""
+        """Note the fence of the next attempt."""
         if context.idempotency is not None:
             self._keys.signed(context.idempotency[0], context.fence_ms)
 
     def must_reserve(self, nonces: Nonces, now_ms: int) -> bool:
-        """Whether `reserve` comes before the next nonce is taken; `now_ms` is the exchange's time."""
+        """Whether to call `reserve` before the next nonce; `now_ms` is the exchange's time."""
         return nonces.is_number and self._nonces is not None and nonces.lacks(now_ms)
 
     async def reserve(self, nonces: Nonces, key: tuple[str, str], now_ms: int) -> None:
-        """Write down up to which number a key's nonces may be used from now on.
+        """Record in the journal the number up to which a key's nonces may be used.
 
-        `key` is the names of the exchange and of the key.
+        `key` has the names of the exchange and of the API key.
         """
         if self._nonces is not None:
             await self._nonces.reserve(nonces, key, now_ms)
 
     def must_record(self, ticket: Ticket) -> bool:
-        """Whether `intent` comes before the first byte."""
+        """Whether to call `intent` before the first byte."""
         return self.journal is not None and not ticket.is_read
 
     async def intent(self, ticket: Ticket, body: bytes, context: RequestContext, now_ms: int) -> None:
-        """Record an order that is about to be sent; `now_ms` is the exchange's time.
+        """Record an order before it is sent; `now_ms` is the exchange's time.
 
-        Raises Refusal `halted` if it cannot be recorded and must be.
+        Raises Refusal `halted` if it must be recorded and cannot be.
         """
         if self.journal is None:
             return
@@ -124,11 +124,11 @@ class Bookkeeping:
             raise Refusal("halted", "The journal cannot be written, and no order is sent unrecorded.")
 
     def ended(self, context: RequestContext, reply: Reply | None) -> None:
-        """Note how a request ended; `reply` is None if there is none to keep. Only the first call counts."""
+        """Record how a request ended; `reply` is None if none is to be kept. Only the first call counts."""
         if context.is_over:
             return
         context.is_over = True
-        # 1. What it used of its bot's policies.
+        # 1. Its use of its bot's policies.
         if context.used is not None:
             usage, used = context.used
             sent_at = None if context.conclusion is _NOT_SENT else context.sent_at
@@ -151,7 +151,7 @@ class Bookkeeping:
 
     @property
     def status(self) -> JournalStatus:
-        """The journal at this moment; without one, only how many orders came into doubt since the start."""
+        """The state of the journal; without one, only the number of orders in doubt since the start."""
         if self.journal is None:
             by_exchange = dict(+self._unknown)
             return JournalStatus(self._unknown.total(), (), None, is_refusing=False, by_exchange=by_exchange)
@@ -159,6 +159,6 @@ class Bookkeeping:
         return status if self._lost is None else replace(status, lost=self._lost)
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining records."""
         if self.journal is not None:
             await self.journal.close()

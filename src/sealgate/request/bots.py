@@ -1,4 +1,4 @@
-"""The bots' listener: its connections, who is at the other end, and the bodies that they send."""
+"""The bots' listener: its connections, their identities, and the bodies that they send."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from sealgate.request.admission import Peer
 
 _HTTP_11: Final = (1, 1)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
+_TOO_MANY = Refusal("queue_full", "The gateway already has listen.max_connections connections open.")
 _TOO_FEW_FILES = Refusal(
     "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
 )
@@ -30,10 +30,10 @@ def whole_body(request: Incoming, max_body: int) -> bytes:
 async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
     """Read a body of at most `max_body` bytes that is still arriving.
 
-    Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
-    `bad_request` (framed wrongly), `headers_too_large` (what frames it).
+    Raises Refusal `body_too_large`, `body_timeout`, or the connection's own refusal: `bad_request` (wrong
+    framing), `headers_too_large` (of chunks or trailers).
     """
-    # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+    # RFC 9110 section 10.1.1; other values of Expect were refused before, and HTTP/1.0 has no 100.
     if expects_continue and request.head.version >= _HTTP_11:
         request.connection.write(_CONTINUE)
     try:
@@ -75,7 +75,7 @@ def client_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
 
 
 def _common_name(tls: ssl.SSLObject) -> str:
-    """Return the subject's common name, "" where there is none or more than one."""
+    """Return the subject's common name, "" if there is none or more than one."""
     certificate: dict[str, Any] = tls.getpeercert() or {}
     subject = certificate.get("subject", ())
     names = [value for part in subject for name, value in part if name == "commonName"]
@@ -83,10 +83,10 @@ def _common_name(tls: ssl.SSLObject) -> str:
 
 
 class BotServer:
-    """Makes the protocol of each new connection, and has places for `max_connections` of them, or `room`.
+    """Creates the protocol of each new connection, and has places for `max_connections` of them, or `room`.
 
-    `room` is how many connections the system's limit of open files allows. What shakes hands has a place,
-    too, and is not among `connections` yet.
+    `room` is the number of connections that the system's limit of open files allows. A connection in its TLS
+    handshake also has a place, but is not among `connections` yet.
     """
 
     def __init__(self, service: Service, max_connections: int, room: int) -> None:
@@ -97,13 +97,13 @@ class BotServer:
         self.connections: set[ServerConnection] = set()
 
     def beside(self, service: Service) -> "BotServer":
-        """Return one that serves something else, with the same places and connections."""
+        """Return a server for another service, with the same places and connections."""
         other = BotServer(service, self._max_connections, self.places.most)
         other.places, other.connections = self.places, self.connections
         return other
 
     def make_room(self, room: int) -> None:
-        """Have places for as many as the limit of open files allows now; who has one keeps it."""
+        """Adjust the places to the present limit of open files; existing connections keep theirs."""
         self.places.most = min(self._max_connections, room)
 
     def __call__(self) -> ServerConnection:
@@ -111,17 +111,17 @@ class BotServer:
         return ServerConnection(self._service, self.connections, self.places)
 
     def admit(self, handshake: Guest) -> ServerConnection:
-        """Return the protocol of a connection that gets the place of its handshake."""
+        """Return the protocol of a connection, which takes over the place of its handshake."""
         return ServerConnection(self._service, self.connections, self.places, handshake)
 
     async def wait_until_empty(self, at_most_s: float) -> None:
-        """Return when all bots have left, or the time is over."""
+        """Return when all bots have disconnected, or the time is over."""
         tasks = [connection.task for connection in self.connections if connection.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=at_most_s)
 
     async def close(self, within_s: float) -> None:
-        """End all connections: the idle at once, the others after their reply or when the time is over."""
+        """Close all connections: idle ones immediately, others after their reply or when the time is over."""
         if ends := [connection.finish() for connection in self.connections]:
             # Waiting for their tasks is not enough: a bot may read a reply long after it was written.
             await asyncio.wait(ends, timeout=within_s)

@@ -41,12 +41,13 @@ class OrderChecks:
             context.give_up_at = min(context.give_up_at, context.validity.until)
         if checks.guard is None:
             return
-        # 2. Count what an earlier run sent, by the exchange's clock, which the order itself needs as well.
+        # 2. Count the orders of an earlier run, by the exchange's clock, which the order itself needs as
+        #    well.
         policies, name = self._backend.rules.policies, self._backend.config.name
         if policies.is_undated(name):
             await clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
             policies.date(name, clock.server_now(), self._system.now())
-        # 3. Ask the policies; one that only observes tells why it would have refused.
+        # 3. Apply the policies; one in dry run reports why it would have refused.
         passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._system.now())
         context.detail = passed.observed
         if passed.used is not None:
@@ -56,7 +57,7 @@ class OrderChecks:
 def learn_prices(
     prices: Prices, ticket: Ticket, body: bytes, answer: Answer, context: RequestContext
 ) -> None:
-    """Take in the prices of a reply of its own: those of one that was kept may have been replaced since."""
+    """Learn prices from a fresh reply: those of a stored one may have been replaced since."""
     shape = ticket.route.prices
     if shape is not None and context.shared is None and answer.is_success:
         replied = answer.body if answer.remainder is None else None

@@ -1,4 +1,4 @@
-"""Requests in flight: the record of each, and the state that the pipeline keeps until it ends."""
+"""Requests in flight: the record of each, and its state in the pipeline until it ends."""
 
 import asyncio
 import contextlib
@@ -26,16 +26,16 @@ _UNKNOWN: Final = Conclusion.UNKNOWN
 
 
 class Stage(IntEnum):
-    """What the request is waiting for."""
+    """The thing that a request is waiting for."""
 
-    OWN = 0  # nobody: the gateway works
+    OWN = 0  # nothing: the gateway is working
     BOT = 1
     QUEUE = 2
     UPSTREAM = 3  # for a connection, or for the reply to an identical read
-    SENT = 4  # for the reply, as it may execute by now
+    SENT = 4  # for the reply; it may have executed by now
 
 
-# Looked up once: Python 3.11 takes 130 ns longer for a member. Compiled, a `Final` needs no look-up at all.
+# Looked up once: in Python 3.11 a member costs 130 ns more. Compiled, a `Final` needs no look-up at all.
 OWN: Final = Stage.OWN
 BOT: Final = Stage.BOT
 QUEUE: Final = Stage.QUEUE
@@ -45,11 +45,11 @@ _WAITS = frozenset({QUEUE, UPSTREAM})
 
 
 class RequestContext(Outcome):
-    """A request in flight: its record, filled in step by step, and state that only the pipeline needs.
+    """A request in flight: its record, filled in step by step, and state for the pipeline only.
 
     Times are readings of `System.now`. `own_id` is unique; the bot's id may replace it as `request_id` in log
-    and reply. `conclusion` is what the bot may conclude if the request ends now: unknown from the first byte
-    of an attempt until its verdict.
+    and reply. `conclusion` is the outcome if the request ended now: unknown from the first byte of an attempt
+    until its verdict.
     """
 
     __slots__ = (
@@ -86,30 +86,30 @@ class RequestContext(Outcome):
         self._task = task
         self._since = now
         self.ticket: Ticket | None = None
-        self.breaker: KeyBreaker | None = None  # of its key; the gateway's own reads have none
+        self.breaker: KeyBreaker | None = None  # of its API key; the gateway's own reads have none
         self.carrier: object = None  # the connections that it may use
         self.validity: Validity | None = None
-        self.give_up_at = 0.0  # bounds the waiting
-        self.ends_at = 0.0  # bounds everything
-        self.not_before = 0.0  # holds a resend back
+        self.give_up_at = 0.0  # the end of all waiting
+        self.ends_at = 0.0  # the end of everything
+        self.not_before = 0.0  # delays a resend
         self.sent_at = 0.0
         self.timestamp_ms = 0
-        self.fence_ms = 0  # the exchange's time after which the latest attempt can no longer be admitted
+        self.fence_ms = 0  # the exchange's time after which it no longer accepts the latest attempt
         self.is_over = False
-        self.is_limited = False  # the latest reply refused it for the limit
-        self.is_late = False  # the latest reply refused it for its timestamp, as its `validity` demands
-        self.needs_new_connection = False  # the idle connection that it had was too old, or closed
+        self.is_limited = False  # the latest reply refused it because of the rate limit
+        self.is_late = False  # the latest reply refused its timestamp, as intended by its `validity`
+        self.needs_new_connection = False  # its idle connection was too old, or closed
         self.has_shared = False  # it waited in vain for the reply to another request
         self.may_be_stopped = True
         self.may_share = True  # it may wait for the reply to another request
         self.idempotency: tuple[Name, str] | None = None  # its Idempotency-Key, and the digest of its content
         self.order: Order | None = None  # its row in the journal
-        self.used: tuple[Usage, Used] | None = None  # what its bot's policies count it in, and as what
+        self.used: tuple[Usage, Used] | None = None  # its use of its bot's policies
         self.refusal: Refusal | None = None
         self._stage: Stage = OWN
 
     def enter(self, stage: Stage, now: float) -> None:
-        """Note what the request waits for from now on, and add up the time of the wait before."""
+        """Note what the request waits for from now on, and add up the time of the previous stage."""
         waited_s = now - self._since
         if self._stage is UPSTREAM or self._stage is SENT:
             self.upstream_s += waited_s
@@ -125,13 +125,13 @@ class RequestContext(Outcome):
         return self._stage is SENT
 
     def hang_up(self) -> None:
-        """Note that the bot hung up, and stop the request if that is allowed."""
+        """Note that the bot disconnected, and stop the request if that is allowed."""
         self.has_hung_up = True
         if self.may_be_stopped and self._task is not None:
             self._task.cancel()
 
     def stop(self, refusal: Refusal) -> bool:
-        """End the request with a refusal if it waits in the gateway; return whether it does.
+        """If the request is waiting in the gateway, end it with a refusal; return whether it was.
 
         Its handler sees a cancellation, and calls `take_back_stop`.
         """
@@ -142,13 +142,13 @@ class RequestContext(Outcome):
         return True
 
     def take_back_stop(self) -> bool:
-        """Take a cancellation back if it came from `stop` alone, and return whether it did."""
+        """Undo a cancellation if it came only from `stop`, and return whether it did."""
         if self.refusal is None or self.has_hung_up or self._task is None:
             return False
         return self._task.uncancel() == 0
 
     def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
-        """Note the ticket and what its deadline bounds."""
+        """Note the ticket, and the deadlines that follow from it."""
         self.ticket = ticket
         self.key, self.route, self.lane = ticket.key, ticket.route.template, ticket.route.lane
         if ticket.deadline_s is not None:
@@ -163,7 +163,7 @@ class RequestContext(Outcome):
         return self.ticket is not None and self.ticket.is_read and not self.resends
 
     def claim(self, ticket: Ticket, body: bytes, line: "Line", alike: Hashable = None) -> Claim:
-        """Return the claim that waits in line for this request; claims that are `alike` may go as one."""
+        """Return the claim that queues for this request; claims that are `alike` may share one attempt."""
         bot, route, resends, membership = ticket.bot, ticket.route, self.resends, line.membership
         is_again = self.has_shared or bool(resends and (RATE_LIMITED in resends or NONCE in resends))
         return Claim(
@@ -183,16 +183,16 @@ class RequestContext(Outcome):
         )
 
     def has_resynced(self, step_s: float | None) -> None:
-        """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
+        """Note the step of the exchange's clock, for the record of the refused timestamp."""
         if self.validity is not None:
-            self.validity.end_ms = 0  # it was by the clock before
-        if not self.upstream_errors:  # it was that of another one, which this one went along with
+            self.validity.end_ms = 0  # computed with the previous clock
+        if not self.upstream_errors:  # the refusal belongs to the read whose reply this one shares
             return
         *earlier, refused = self.upstream_errors
         self.upstream_errors = (*earlier, refused._replace(step_s=step_s))
 
     def sends(self, now: float, *, may_be_stopped: bool) -> None:
-        """Note that an attempt goes out, and whether a bot that hangs up ends it."""
+        """Note that an attempt is sent, and whether it ends if the bot disconnects."""
         self._stage, self._since = SENT, now  # the gateway itself was at work until now
         self.attempts += 1
         self.sent_at = now
@@ -206,17 +206,17 @@ class RequestContext(Outcome):
             self.may_be_stopped = True
 
     def concludes(self, conclusion: Conclusion) -> None:
-        """Note what the latest attempt means; an attempt that sent nothing changes nothing."""
+        """Note the conclusion from the latest attempt; one that sent nothing changes nothing."""
         if conclusion is not _NOT_SENT:
             self.conclusion = conclusion
 
     def cut(self, detail: str | None) -> None:
-        """Note that the reply broke off while it was passed on; `detail` is None where the bot hung up."""
+        """Note that the reply was cut off while passing it on; `detail` is None if the bot disconnected."""
         self.conclusion = _UNKNOWN
         self.broken = detail
 
     def notes(self) -> bytes:
-        """Return the header lines that every reply of the gateway carries."""
+        """Return the header lines of every reply of the gateway."""
         conclusion = self.conclusion
         lines = (
             b"X-Gateway-Request-Id: %b\r\n"
@@ -226,7 +226,7 @@ class RequestContext(Outcome):
         ) % (self.request_id.encode(), self.attempts, int(self.queue_s * 1000), conclusion.encode())
         if self.shared is not None:
             lines += b"X-Gateway-Shared: %b\r\n" % self.shared.encode("ascii")
-        if conclusion is _UNKNOWN and self.fence_ms:  # 0: of a first one that is not signed yet
+        if conclusion is _UNKNOWN and self.fence_ms:  # 0: the first request is not signed yet
             lines += b"X-Gateway-Fence-Ms: %d\r\n" % self.fence_ms
         return lines
 
@@ -237,7 +237,7 @@ class RequestContext(Outcome):
         self.ticket = self.order = self.used = self.breaker = self._task = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
-            self.refusal = None  # the exception behind it holds frames
+            self.refusal = None  # its exception holds frames
         super().end(status, now)
 
 
@@ -263,12 +263,12 @@ class InFlightRequests:
                 idle.set()
 
     def stop(self, why: Callable[[RequestContext], Refusal | None]) -> int:
-        """End the waiting requests for which `why` returns a refusal; return how many."""
+        """End the waiting requests for which `why` returns a refusal; return their number."""
         reasons = [(context, why(context)) for context in self._contexts]
         return sum(context.stop(reason) for context, reason in reasons if reason is not None)
 
     def stop_signed(self, breaker: object, refusal: Refusal) -> int:
-        """End the waiting signed requests with the key of a breaker; return how many."""
+        """End the waiting signed requests with the key of a breaker; return their number."""
 
         def why(context: RequestContext) -> Refusal | None:
             ticket = context.ticket
@@ -278,7 +278,7 @@ class InFlightRequests:
         return self.stop(why)
 
     async def wait_until_idle(self, at_most_s: float | None, carrier: object = None) -> None:
-        """Return when nothing is in flight, or nothing with that carrier, or the time is over."""
+        """Return when no request is in flight (or none with that carrier), or the time is over."""
         if not self._is_busy(carrier):
             return
         idle = asyncio.Event()

@@ -1,4 +1,4 @@
-"""All that one configuration makes of the gateway's parts: frozen, and replaced as a whole by a reload."""
+"""The parts of the gateway made from one configuration: frozen, and replaced as a whole by a reload."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sealgate.request.admission import Rules
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One exchange, with the settings and rules that a configuration gives it: what a pipeline works with."""
+    """One exchange with its settings and rules from one configuration, for a pipeline."""
 
     config: ExchangeConfig
     rules: Rules
@@ -20,7 +20,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The exchanges of a configuration, by name. `policies` is what its bots have used of theirs."""
+    """The exchanges of a configuration, by name. `policies` has the bots' use of their policies."""
 
     config: Config
     policies: PolicyMemory

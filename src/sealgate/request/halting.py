@@ -1,4 +1,4 @@
-"""Halting orders and letting them go again, at once and, with a journal, over a restart."""
+"""Halt orders and lift halts, with immediate effect and, with a journal, over a restart."""
 
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -21,10 +21,10 @@ _NO_JOURNAL = "no journal.file is set"
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """The result of a change: the halts now, how many waiting orders were refused, and why a restart ends it.
+    """The result of a change: the halts now, the waiting orders refused, and why a restart would end it.
 
-    `forgotten_because` is None where it outlives a restart. `had_been` says that no halt changed. A
-    resume names the halts that it `lifted`, and the `keys` that rested and are used again.
+    `forgotten_because` is None if it survives a restart. `had_been`: no halt changed. A resume names the
+    halts that it `lifted`, and the `keys` that were disabled and are used again.
     """
 
     halts: Halts
@@ -36,9 +36,9 @@ class Halted:
 
 
 class Halting:
-    """Which orders are halted. It outlives a reload; `journal` is None where none is kept.
+    """The halts in force. They survive a reload; `journal` is None if there is none.
 
-    `is_draining` is set once, when the gateway begins to shut down: no new order begins from then on.
+    `is_draining` is set once, when the gateway begins to shut down: from then on it accepts no new orders.
     """
 
     def __init__(self, in_flight: InFlightRequests, journal: Journal | None, system: System) -> None:
@@ -51,12 +51,12 @@ class Halting:
             log.warning("orders_halted", since_ms=halt.since_ms, **_logged(halt.scope, halt.origin))
 
     def check(self, ticket: Ticket, exchange: str) -> None:
-        """Raise Refusal `halted` where a request may not be sent to an exchange."""
+        """Raise Refusal `halted` if a halt stops this request to an exchange."""
         if self.halts.by_scope and (halt := _found(self.halts, ticket, exchange)) is not None:
             raise _refusal(halt)
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
-        """Stop the orders of a scope, including those that wait."""
+        """Halt the orders of a scope, including waiting ones."""
         before = self.halts
         self.halts = before.extended(scope, int(self._system.wall() * 1000), origin)
         refused = self._in_flight.stop(self._reason)
@@ -64,7 +64,7 @@ class Halting:
         return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
 
     async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
-        """Let the orders of a scope go again; a wider halt still stands."""
+        """Lift the halts within a scope; a wider halt stays in force."""
         lifted = self.halts.within(scope)
         self.halts = self.halts.without(scope)
         if lifted:
@@ -103,7 +103,7 @@ def _refusal(halt: Halt) -> Refusal:
 
 
 def _logged(scope: Scope, origin: Origin) -> dict[str, Any]:
-    """Return the fields with which a halt is logged."""
+    """Return the fields of a halt for the log."""
     return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` lifts the halt"}
 
 

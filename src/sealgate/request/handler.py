@@ -1,6 +1,6 @@
-"""Serves one request from its head to its record: the pipeline's reply, or a problem document, is written.
+"""Serve one request from its head to its record: write the pipeline's reply, or a problem document.
 
-Every request ends in one `Outcome`, reported after the reply has left; log and metrics are its readers.
+Every request ends in one `Outcome`, reported after the reply was sent; log and metrics are its readers.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ log = structlog.get_logger("sealgate.handler")
 Report = Callable[[Outcome], None]
 OpenStream = Callable[[Incoming, Pipeline, str, RequestContext], Awaitable[Reply]]
 _UNKNOWN: Final = Conclusion.UNKNOWN  # looked up once, as in context.py
-_GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+_GONE = 499  # the record's status if the bot disconnected before the reply, as in nginx
 _DELAY_S = 0.005
 _MOST = 16  # at once
 
 
 class Handler:
-    """What a listener hands its requests to; `report` gets everything that ends, `open_stream` the upgrades.
+    """Receives the requests of a listener; `report` gets every ended request, `open_stream` the upgrades.
 
-    Each request is carried by what `router` is when it comes; a reload puts another one there.
+    Each request uses the `router` at the time of its arrival; a reload replaces it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - each is one part of the gateway
@@ -94,7 +94,7 @@ class Handler:
             return may_stay if reply.stream is None else reply.stream  # noqa: TRY300
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
-                context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
+                context.cut(None)  # the rest is not read, so it is unknown whether the reply was complete
             return False
         except BrokenReplyError as error:
             context.cut(str(error))
@@ -111,7 +111,7 @@ class Handler:
 
     @property
     def inflight(self) -> int:
-        """How many requests are under way, those of bots that are gone included."""
+        """The number of requests in progress, including those of bots that have disconnected."""
         return len(self._in_flight)
 
     def refuse_malformed(self, refusal: Refusal, own: str = "") -> bytes:
@@ -137,9 +137,9 @@ class Handler:
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head
             delay_s, shape = self._delay_s(request, refusal), self._shape(request, own)
-            # What is no proper request may end elsewhere than where the parser took it to end.
+            # A malformed request may end at another place than the parser assumed.
             request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
-            if context.bot is None:  # for strangers little is kept while they wait for their reply
+            if context.bot is None:  # for unauthenticated clients, keep little while their reply is delayed
                 context.client = client_of(request.connection.transport, request.connection.peer)
                 context.user_agent = _user_agent(request)
                 request.release()
@@ -151,13 +151,13 @@ class Handler:
         except ConnectionError:
             raise
         except Exception:
-            with contextlib.suppress(Exception):  # the log may be what failed
+            with contextlib.suppress(Exception):  # the log itself may have failed
                 log.exception("internal_error", request_id=context.request_id, exchange=context.exchange)
             context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
             shape = self._shape(request, own)
         if delay_s:
             await self._system.sleep(delay_s)
-        context.enter(OWN, self._system.now())  # whatever it was refused in ends here, the wait in line too
+        context.enter(OWN, self._system.now())  # ends the stage in which it was refused, such as the queue
         is_unknown = context.conclusion is _UNKNOWN
         return problem(context.refusal, context.request_id, self._system.wall(), shape, is_unknown=is_unknown)
 
@@ -172,7 +172,7 @@ class Handler:
         return shape
 
     def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
-        """Return for how long to hold a refusal back: only for a wrong token, not for a missing one."""
+        """Return the delay of a refusal: only for a wrong token, not for a missing one."""
         if refusal.slug != "bot_unauthenticated":
             return 0.0
         if PROOFS.isdisjoint(plain_name(name) for name, _ in request.head.fields):
@@ -189,7 +189,7 @@ def _status(reply: Reply | None, context: RequestContext) -> int:
 
 
 def _abandon_stream(reply: Reply | None) -> None:
-    """End the stream behind a 101 that the bot never got."""
+    """End the stream of a 101 that never reached the bot."""
     if reply is not None and reply.stream is not None:
         reply.stream.abandon()
 
@@ -205,8 +205,8 @@ Reader = Callable[[Sequence[Outcome]], None]
 class Reporter:
     """Collects the records of ended requests; each of `readers` gets all of them, in order.
 
-    A log line and a dozen counters cost a tenth of a small request. They are made a moment later, so that no
-    bot waits for them, and few at a time, so that none waits behind many.
+    A log line and a dozen counters cost a tenth of a small request. They are written a moment later, so that
+    no bot waits for them, and in small batches, so that no request waits behind many.
     """
 
     def __init__(self, readers: Sequence[Reader]) -> None:
@@ -215,11 +215,11 @@ class Reporter:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, reader: Reader) -> None:
-        """Let one more read from now on."""
+        """Add a reader."""
         self._readers.append(reader)
 
     def report(self, outcome: Outcome) -> None:
-        """Take the record of a request that ended; the readers get it within milliseconds."""
+        """Accept the record of an ended request; the readers get it within milliseconds."""
         self._ended.append(outcome)
         if len(self._ended) == 1:
             self._timer = asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
@@ -228,7 +228,7 @@ class Reporter:
 
     def flush(self) -> None:
         """Give the readers the records so far."""
-        if self._timer is not None:  # else it would go off in the midst of a later batch, and part it
+        if self._timer is not None:  # otherwise it would fire in the middle of a later batch
             self._timer.cancel()
             self._timer = None
         if not self._ended:

@@ -1,8 +1,8 @@
-"""Looks after one key of a generation: tries it once, again while in doubt or disabled, and reads its expiry.
+"""Care for one key of a generation: test it once, again while in doubt or disabled, and read its expiry.
 
-A key that the exchange has not accepted for any bot yet is tried once after the start, so that a wrong secret
-is reported before an order meets it. The reply is processed like the reply to a bot's request. Nothing waits
-for it and nothing fails because of it: no answer, or an answer about something else, proves nothing of a key.
+A key that no bot has used successfully yet is tested once after the start, so that a wrong secret is reported
+before the first order. The reply is processed like the reply to a bot's request. Nothing waits for the test
+or fails because of it: no reply, or a reply about something else, proves nothing about a key.
 """
 
 from http import HTTPStatus
@@ -20,13 +20,13 @@ from sealgate.request.own_reads import Deliverer, ask
 from sealgate.venues.routes import Lane
 
 _LOOK_S = 1.0
-_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
+_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and their requests test the key as well
 _READ_AGAIN_S = 3600.0
 _DENIED = (
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
 )  # it lacks a permission, or is unknown
-# What is logged, once an hour, of a key that is not good.
+# Events logged, once an hour, about a faulty key.
 _TROUBLES = {
     KeyState.INACTIVE: "key_inactive",
     KeyState.ENDED: "key_expired",
@@ -37,10 +37,10 @@ log = structlog.get_logger("sealgate.keys")
 
 
 class KeyCare:
-    """Runs as long as its pipeline is the current one.
+    """Runs while its pipeline is the current one.
 
-    `key` is its exchange and its alias. `untried` are those that are still to be tried since the start. It
-    is shared with those that look after the other keys, and with those that come after a reload.
+    `key` has the names of exchange and key. `untried` are the keys not yet tested since the start; it is
+    shared with the cares of other keys, and with those after a reload.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class KeyCare:
         self._try_at = self._read_at = system.now() + _FIRST_READ_S
 
     async def run(self) -> None:
-        """Look once a second."""
+        """Check once a second."""
         while True:
             await self._system.sleep(_LOOK_S)
             await self._try_again()
@@ -66,9 +66,9 @@ class KeyCare:
             await self._read_due()
 
     async def _try_again(self) -> None:
-        """Send a signed read if the key is in doubt or disabled, and the time has come.
+        """Send a signed read if the key is in doubt or disabled, and the next test is due.
 
-        One that was disabled and is taken is logged by the breaker, as is one that is disabled now.
+        The breaker logs a key that is accepted again, or disabled now.
         """
         breaker = self._live_key.breaker
         doubt, was_disabled = breaker.state.doubt, breaker.state.fault is not None
@@ -92,9 +92,9 @@ class KeyCare:
             log.warning("key_kept", **self._where, cause=cause)
 
     async def _try_new(self) -> None:
-        """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
+        """Send a signed read once the gateway has been ready for a while, unless bots have used the key.
 
-        One that a reload cuts short is sent by the care that comes next.
+        If a reload interrupts the read, the next care sends it.
         """
         if self._key not in self._untried:
             return
@@ -117,7 +117,7 @@ class KeyCare:
         except Refusal as refusal:
             log.info("key_not_proven", **self._where, cause=refusal.detail)
             return
-        # A fault and a refused signature are logged by the breaker.
+        # The breaker logs faults and refused signatures.
         if not is_mismatch(answer.verdict) and key_fault(answer.verdict) is None:
             is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
@@ -131,7 +131,7 @@ class KeyCare:
             await self._read_record()
 
     async def _read_record(self) -> None:
-        """Take in what the exchange's list says of the key."""
+        """Learn from the key's record in the exchange's list."""
         answer = await self._ask(self._key_list)
         if answer is None:
             return
@@ -141,12 +141,12 @@ class KeyCare:
             self._live_key.breaker.record = record
             self._warn(record)
         else:
-            fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"
+            fix = f"check keys.{self._alias}.session: it must belong to the key's user"
             cause = "the exchange's list does not have it"
             log.warning("key_not_listed", **self._where, cause=cause, fix=fix)
 
     async def _ask(self, path: str) -> Answer | None:
-        """Return a reply, None where there is none, which is logged."""
+        """Return the reply; if there is none, log that and return None."""
         try:
             return await self._answer(path)
         except Refusal as refusal:

@@ -1,4 +1,4 @@
-"""What an attempt teaches: the pacer, the clock, the firewall's record and the key's breaker."""
+"""Learn from an attempt: the pacer, the clock, the firewall's record and the key's breaker."""
 
 from dataclasses import replace
 from typing import Final
@@ -41,7 +41,7 @@ class Learner:
         self._clock = backend.exchange.clock
         self._scope = backend.config.venue.limits.scope
         self._counters = backend.config.limit_rules.counters
-        # Those of each set of pools: a reply speaks of the pools that its request passed.
+        # By set of pools: a reply concerns the pools that its request passed.
         self._counters_of: dict[tuple[str, ...], tuple[Counter, ...]] = {}
 
     def learn(
@@ -61,7 +61,7 @@ class Learner:
         except Exception:
             told = {"request_id": context.request_id, "exchange": context.exchange}
             log.exception("reply_not_learned_from", **told)
-            # A refusal that nobody learned from must not be followed by the next try at once.
+            # A refusal without a lesson must not be followed immediately by the next try.
             if isinstance(attempt, Answer) and attempt.verdict.is_limited:
                 line = self._exchange.line_of(ticket.key, ticket.route.auth)
                 line.scheduler.shut_out(line.membership.subjects[0], now + LONGEST_BACKOFF_S)
@@ -111,7 +111,7 @@ class Learner:
     def _learn_of_firewall(self, ticket: Ticket, answer: Answer, context: RequestContext, now: float) -> None:
         """Note whether the request passed the firewall.
 
-        After a firewall's refusal the clock asks, too: that tells whether it is for the whole address.
+        After a firewall's refusal the clock also tries: that shows whether the whole IP address is refused.
         """
         gates, verdict = self._exchange.gates, answer.verdict
         if verdict.means is _FIREWALL:
@@ -121,9 +121,9 @@ class Learner:
             gates.firewall.accepted(ticket.bot.name, route_name(ticket), context.sent_at)
 
     def _with_shut_out(self, taught: LimitReply, ticket: Ticket, verdict: Verdict) -> LimitReply:
-        """Return what a refusal teaches, with whom it shuts out.
+        """Return the lesson of a refusal, completed by the scope of a ban.
 
-        A ban that a request without a key meets can be for nothing but this address.
+        A ban of a request without a key can only apply to this IP address.
         """
         auth = ticket.route.auth
         scope = verdict.shuts_out(Scope.ADDRESS if auth is _OPEN else self._scope)
@@ -135,9 +135,9 @@ class Learner:
     def _learn_from_failure(
         self, failure: Failure, permit: Permit, context: RequestContext, now: float
     ) -> None:
-        """Let the clock find out whether the exchange is down; no connection counts as well.
+        """Let the clock find out whether the exchange is down; a failed connection counts as well.
 
-        The pacer learns from a refusal for the limit whose body was cut.
+        The pacer also learns from a rate-limit refusal whose body was cut off.
         """
         if not failure.is_own:
             context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)

@@ -1,4 +1,4 @@
-"""Reads that the gateway sends itself, by the way of a bot's: to try keys, and for the prices of policies."""
+"""The gateway's own reads, sent like a bot's: to test keys, and for the prices of policies."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -18,28 +18,28 @@ _SHORTEST_WAIT_S = 10.0
 
 
 class Deliverer(Protocol):
-    """What sends them: a pipeline, from its wait on."""
+    """Sends the reads: a pipeline, from its wait on."""
 
     backend: Backend
 
     @property
     def is_draining(self) -> bool:
-        """Whether the gateway shuts down."""
+        """Whether the gateway is shutting down."""
 
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
-        """Return the reply. Raises Refusal where there is none."""
+        """Return the reply. Raises Refusal if there is none."""
 
 
 async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: System) -> Answer:
-    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's generation.
+    """Return the reply to a read of `path`, prefix included, with a key of the pipeline's generation.
 
-    Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
+    If the reply is too large, only its first part is returned. Raises Refusal if there is none.
     """
     config, rules = pipeline.backend.config, pipeline.backend.rules
     target = parse_target(path, rules.prefix)
     inner = target.path[len(rules.prefix) :]
     method = rules.routes.method_of_read(inner)
-    # The exchange itself must answer: a reply to an earlier read of a bot would say nothing of now.
+    # The exchange itself must answer: the reply to an earlier read of a bot would prove nothing now.
     route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
     bot = Bot(OWN_BOT, (alias,), frozenset((route.needs,)))
     ticket = Ticket(bot, alias, route, method, target, Head({}, b""), None)

@@ -1,4 +1,4 @@
-"""The pipeline: the way of one request, top to bottom, in `Pipeline.carry` and `deliver`."""
+"""The pipeline: the path of one request, from top to bottom, in `Pipeline.carry` and `deliver`."""
 
 import asyncio
 from typing import Final
@@ -35,7 +35,7 @@ _SESSION: Final = Auth.SESSION  # looked up once, as in context.py
 
 
 class Pipeline:
-    """Carries the requests to one exchange, as one configuration has it."""
+    """Carries the requests to one exchange, with the settings of one configuration."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Pipeline:
     ) -> None:
         self.backend = backend
         self._exchange = backend.exchange
-        # Looked up once: pydantic's models define `__getattr__`, which makes each look-up dear.
+        # Looked up once: pydantic's models define `__getattr__`, which makes each look-up expensive.
         self.max_wait_s = backend.config.limits.max_wait
         self.total_timeout_s = backend.config.upstream.total_timeout
         self._replay = backend.config.limits.replay_429
@@ -66,7 +66,7 @@ class Pipeline:
 
     @property
     def is_draining(self) -> bool:
-        """Whether the gateway shuts down: no new order begins."""
+        """Whether the gateway is shutting down and accepts no new orders."""
         return self._halting.is_draining
 
     def retire(self) -> None:
@@ -81,19 +81,20 @@ class Pipeline:
     def identify_with_fields(
         self, head: RequestHead, request: Incoming, context: RequestContext
     ) -> tuple[Bot, Head]:
-        """Return the bot of a head that it sent with a request, and the head sorted. Raises Refusal."""
+        """Return the bot of a head sent with a request, and the sorted head. Raises Refusal."""
         bot = request.connection
         return self._admission.identify(head, bot.peer, bot.own_url, context)
 
     async def carry(self, request: Incoming, target: str, context: RequestContext) -> Reply:
         """Admit, read, recall, check, deliver (wait, connect, stamp, record, sign, send, learn), reply.
 
-        `target` is what the exchange gets of the head's, without its name before it.
+        `target` is the exchange's: the head's target without the exchange's name.
 
-        The stamp comes after every wait, the one for a connection included. Only the journal is waited for
-        behind it, as it records the fence; where that takes long, the request is stamped and recorded again.
+        The timestamp is chosen after every wait, including the wait for a connection. Only the journal is
+        waited for afterwards, because it records the fence; if that takes long, the request is stamped and
+        recorded again.
         """
-        # 1. Who asks, and for what?
+        # 1. Admit: which bot sends the request, and may it?
         context.exchange, context.carrier = self._name, self._exchange.upstream
         bot = request.connection
         ticket = self._admission.admit(request.head, target, bot.peer, bot.own_url, context)
@@ -111,14 +112,14 @@ class Pipeline:
             raise Refusal("bad_request", "Requests to this path must not have a body.")
         if (checks := ticket.checks) is not None and checks.trade_if is not None:
             check_body(ticket, checks.trade_if, body)
-        # 3. Was it answered before? If not, may it begin?
+        # 3. Recall: was it answered before? If not, may it begin?
         if (known := self._books.begin(ticket, body, live_key.key.sealer, context)) is not None:
             return known
         self.standing.check_new(ticket)
         if checks is not None and (checks.valid_ms or checks.guard is not None):
             since = request.read_at or context.started
             await self.order_checks.check(ticket, checks, body, since, context)
-        # 4. Send it, as often as it takes.
+        # 4. Send it, with resends if necessary.
         answer = await self.deliver(ticket, body, context)
         if checks is not None and checks.prices is not None:
             learn_prices(checks.prices, ticket, body, answer, context)
@@ -142,10 +143,10 @@ class Pipeline:
         return body
 
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
-        """Do all from the wait on, as often as it takes; the gateway's own requests come in here.
+        """Do everything from the wait on, with resends; the gateway's own requests enter here.
 
-        Each round has one of three ends: a reply to pass on; nothing was sent, or it is to be sent again, and
-        the next round begins; a Refusal, where it is given up.
+        Each round has one of three ends: a reply to pass on; nothing was sent, or a resend is due, and the
+        next round begins; or a Refusal.
         """
         line = self._exchange.line_of(ticket.key, ticket.route.auth)
         while True:
@@ -161,7 +162,7 @@ class Pipeline:
     async def take_turn(
         self, ticket: Ticket, body: bytes, line: Line, context: RequestContext
     ) -> Permit | Shared:
-        """Wait until a request may be sent, or return an identical read to go along with. Raises Refusal."""
+        """Wait until a request may be sent, or return an identical read to share. Raises Refusal."""
         now = self._system.now()
         self.standing.check(ticket, context, now)
         return (
@@ -189,26 +190,26 @@ class Pipeline:
     async def _wait(
         self, ticket: Ticket, body: bytes, line: Line, context: RequestContext
     ) -> Permit | Shared:
-        """Wait for the backoff of a resend, for the clock, and in line, where identical reads go as one."""
+        """Wait for the backoff of a resend, for the clock, and in the queue, where identical reads merge."""
         context.enter(QUEUE, self._system.now())
         clock = self._exchange.clock
-        # 1. A resend waits for its backoff, or for a fresh sample of the clock.
+        # 1. A resend waits for its backoff, or for a new sample of the clock.
         if context.resends and context.resends[-1] == TIMESTAMP:
             await clock.wait_for_resync(context.give_up_at)
             context.has_resynced(clock.step_since(context.sent_at))
         elif context.resends and (left_s := context.not_before - self._system.now()) > 0:
             await self._system.sleep(left_s)
-        # 2. A timestamp needs the clock, which is not asked before the end of a pause either.
+        # 2. A timestamp needs the clock, which is not read before the end of a pause either.
         is_shared = ticket.route.share_s is not None and context.may_share
         alike = self._shared_reads.alike(ticket, body) if is_shared else None
         claim = context.claim(ticket, body, line, alike)
         if line.window_ms is not None:
             line.scheduler.check_pause(claim)
             await clock.wait_until_good(context.give_up_at, line.window_ms)
-        # 3. Its turn.
+        # 3. The queue.
         permit: Permit | Shared | None = line.scheduler.pass_at_once(claim, self._system.now())
         if isinstance(permit, Permit):
-            permit.has_waited = True  # not in line, but here
+            permit.has_waited = True  # not in the queue, but here
         else:
             permit = await line.scheduler.pass_through(claim)
         context.enter(OWN, self._system.now())
@@ -236,7 +237,7 @@ class Pipeline:
     async def _try(
         self, ticket: Ticket, body: bytes, permit: Permit, context: RequestContext
     ) -> Answer | None:
-        """Make one attempt; return the reply to pass on, None to go round once more."""
+        """Make one attempt; return the reply to pass on, or None for another round."""
         connection: UpstreamConnection | Failure | None = None
         if not context.needs_new_connection:
             upstream = self._exchange.upstream
@@ -260,7 +261,7 @@ class Pipeline:
     async def _connect(
         self, ticket: Ticket, permit: Permit, context: RequestContext
     ) -> UpstreamConnection | Failure | None:
-        """Wait for a connection; return None where a pause began before there was one."""
+        """Wait for a connection; return None if a pause began before there was one."""
         context.enter(UPSTREAM, now := self._system.now())
         permit.has_waited = True
         connection = await self._exchange.upstream.connect(
@@ -279,9 +280,9 @@ class Pipeline:
     def _judge(
         self, ticket: Ticket, attempt: Answer | Failure, context: RequestContext, now: float
     ) -> Answer | None:
-        """Decide what follows by orders/resends.py; return the reply to pass on, None to send again.
+        """Decide by orders/resends.py; return the reply to pass on, None for a resend.
 
-        Raises Refusal where it is given up.
+        Raises Refusal to give up.
         """
         resends = context.resends
         if isinstance(attempt, Failure):
@@ -310,7 +311,7 @@ class Pipeline:
 
     @staticmethod
     def _again(again: Again, context: RequestContext, now: float) -> None:
-        """Prepare the next attempt, unless nobody waits for it."""
+        """Prepare the next attempt, unless the bot has disconnected."""
         if context.has_hung_up:
             raise asyncio.CancelledError
         context.resends += (again.reason,)

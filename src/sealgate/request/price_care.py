@@ -1,4 +1,4 @@
-"""Reads prices for the policies that need them, while no bot reads them through the gateway."""
+"""Read prices for the policies that need them, while no bot reads prices through the gateway."""
 
 import structlog
 
@@ -16,7 +16,7 @@ log = structlog.get_logger("sealgate.policy")
 
 
 class PriceCare:
-    """Runs as long as its pipeline is the current one. `prices` are those of its exchange."""
+    """Runs while its pipeline is the current one. `prices` are those of its exchange."""
 
     def __init__(self, pipeline: Deliverer, prices: Prices, system: System) -> None:
         backend = pipeline.backend
@@ -29,7 +29,7 @@ class PriceCare:
         self._exchange = backend.config.name
 
     async def run(self) -> None:
-        """Look once a second."""
+        """Check once a second."""
         while True:
             await self._system.sleep(_LOOK_S)
             if self._pipeline.is_draining:
@@ -40,7 +40,7 @@ class PriceCare:
                 await self._read(target, alias)
 
     def _key_in_use(self) -> str | None:
-        """Return the first key that is not disabled: only `KeyCare` tries one that is."""
+        """Return the first key that is not disabled: only `KeyCare` tests disabled keys."""
         keys = self._pipeline.backend.exchange.live_keys
         return next((alias for alias, key in keys.items() if key.breaker.state.fault is None), None)
 

@@ -17,7 +17,7 @@ from sealgate.venues.error_shapes import ErrorShape
 def split_target(target: str) -> tuple[str, str]:
     """Return the first segment of a raw target and all that follows it, from its slash on.
 
-    The rest is "" where no slash ends the segment. Of what does not begin with a slash, both are "".
+    The rest is "" if no slash ends the segment. For a target without a leading slash, both are "".
     """
     if not target.startswith("/"):
         return "", ""
@@ -49,7 +49,7 @@ class Router:
         self.common = "" if generation.config.exchanges else self._any.backend.config.name
 
     def choose(self, request: Incoming, own: str, context: RequestContext) -> tuple[Pipeline, str]:
-        """Return the pipeline of a request, and the target that its exchange gets.
+        """Return the pipeline of a request, and the target to send to its exchange.
 
         `own` is the exchange whose own address was reached, "" at the common ones. Raises Refusal
         `unknown_exchange`, `ambiguous_target` for a name with nothing behind it, or what stops any request
@@ -60,7 +60,7 @@ class Router:
         pipeline = self.pipelines.get(name)
         if pipeline is not None and rest:
             return pipeline, rest
-        # Names are told only to those who have a token.
+        # Reveal names only to clients with a valid token.
         bot = self._any.identify(request, context)
         if name not in bot.exchanges:
             raise unknown_exchange(bot, name)
@@ -78,7 +78,7 @@ class Router:
         return None if pipeline is None else pipeline.backend.config.venue.errors
 
     def retire(self) -> None:
-        """Forget what holds tokens: a reload has replaced this router."""
+        """Forget everything that contains tokens: a reload has replaced this router."""
         self.heads.clear()
         for pipeline in self.pipelines.values():
             pipeline.retire()

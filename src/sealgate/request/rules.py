@@ -1,4 +1,4 @@
-"""From the configuration to the rules by which requests are admitted."""
+"""Build the rules of admission from the configuration."""
 
 from collections.abc import Iterator
 
@@ -29,10 +29,9 @@ def build_rules(
     memory: PolicyMemory | None = None,
     former: Backend | None = None,
 ) -> Rules:
-    """Return what admission to an exchange goes by; `memory` is what earlier policies have used.
+    """Return the rules of admission to an exchange; `memory` has the use of earlier policies.
 
-    The routes of the `former` exchange of that name are taken over where nothing changed: no request goes
-    while they are put together.
+    Unchanged routes of the `former` exchange of that name are reused: building them would delay all requests.
     """
     is_routed_alike = former is not None and _routes_of(former.config) == _routes_of(exchange)
     memory, place = memory or PolicyMemory(), f"{exchange.name} {exchange.base_url}"
@@ -79,7 +78,7 @@ def bots_at(config: Config, exchange: ExchangeConfig) -> dict[str, Bot]:
 
 
 def _routes_of(config: ExchangeConfig) -> tuple[object, ...]:
-    """Return what a table of routes is made of."""
+    """Return the settings from which a table of routes is built."""
     return config.venue.routes, config.routes, config.upstream.prefix, config.limits.share_open_s
 
 
@@ -100,7 +99,7 @@ def route_table(config: ExchangeConfig) -> RouteTable:
 
 
 def policies_at(config: Config, exchange: ExchangeConfig) -> dict[str, tuple[Policy, ...]]:
-    """Return the policies of each bot with a key at an exchange: first that for each one, then its own."""
+    """Return the policies of each bot with a key at an exchange: the general one, then this exchange's."""
     found: dict[str, tuple[Policy, ...]] = {}
     for name, bot in config.bots.items():
         tables = {"policy": bot.policy, f"policies.{exchange.name}": bot.policies.get(exchange.name)}
@@ -115,7 +114,7 @@ def policies_at(config: Config, exchange: ExchangeConfig) -> dict[str, tuple[Pol
 
 
 def _judged_routes(config: ExchangeConfig) -> Iterator[tuple[str, Route]]:
-    """Yield each route of the venue's file of which a policy speaks, and its name.
+    """Yield each route of the venue's file that concerns policies, and its name.
 
     Left out are rows about no order: those that only take a call out of what needs `keys` by its words, and
     a GET that is guarded because the venue signs no method.
@@ -132,7 +131,7 @@ def _judged_routes(config: ExchangeConfig) -> Iterator[tuple[str, Route]]:
 
 
 def _price_routes(config: ExchangeConfig) -> Iterator[str]:
-    """Yield the reads whose replies have the prices by which orders are valued."""
+    """Yield the reads whose replies contain the prices used to value orders."""
     for row in config.venue.routes:
         if row.prices:
             yield f"{row.method} {config.upstream.prefix}{row.template}"
@@ -141,12 +140,12 @@ def _price_routes(config: ExchangeConfig) -> Iterator[str]:
 def look_at_policy(
     config: ExchangeConfig, bot: str, may_send: frozenset[Permission], policy: Policy
 ) -> tuple[Finding, Finding]:
-    """Return what a bot may order at this venue, and which routes its policy closes."""
+    """Return a bot's policy at this venue, and the routes that it closes."""
     area, may = f"bots.{bot}.{policy.name}", f"{bot} {words(policy)}"
     file = f"the file of {config.venue.name}"
     can, closes = ("would", "would close") if policy.observe else ("can", "closes")
     own_file = "in a venue file of your own"
-    # What its `may` refuses, the policy closes to nobody.
+    # Routes that its `may` refuses are not listed as closed by the policy.
     routes = [(name, route) for name, route in _judged_routes(config) if route.needs in may_send]
     lacking = {policy.lacks(route.order) for _, route in routes if route.order is not None}
     if None not in lacking:
@@ -173,7 +172,7 @@ def look_at_policy(
 
 
 def log_policies(generation: Generation) -> None:
-    """Say in the log what each bot may order, and which routes its policy closes."""
+    """Log the policy of each bot, and the routes that it closes."""
     write = {Level.OK: log.info, Level.WARN: log.warning, Level.FAIL: log.error}
     for backend in generation.backends.values():
         for bot, guard in backend.rules.guards.items():
@@ -186,5 +185,5 @@ def log_policies(generation: Generation) -> None:
 
 
 def method_of_read(config: ExchangeConfig, target: Target) -> str:
-    """Return how a command asks for a read."""
+    """Return the method with which a command sends a read."""
     return route_table(config).method_of_read(target.path.removeprefix(config.upstream.prefix))

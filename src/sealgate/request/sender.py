@@ -66,10 +66,10 @@ class Sender:
         live_key = self._exchange.live_keys[ticket.key]
         now = self._system.now() if permit.has_waited else permit.began
         try:
-            # 1. Let the journal know of nonces that rise before they are used.
+            # 1. Reserve rising nonces in the journal before they are used.
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
                 now = await self._reserve(live_key, permit, now)
-            # 2. Stamp. Only the journal is waited for behind the stamp, as it records the fence.
+            # 2. Stamp. After the stamp, only the journal is waited for, because it records the fence.
             self._stamp(ticket, live_key, body, now, context)
             # 3. Record an order.
             if self._books.must_record(ticket):
@@ -80,7 +80,7 @@ class Sender:
             # 4. Sign. Between the nonce and the first byte nothing may be waited for but a slow signature,
             # which would hold up all other requests.
             data = await self._sealed(ticket, live_key, body, permit, context)
-            # 5. If anything was waited for, ask once more whether it may be sent at this moment.
+            # 5. If there was any wait, check again whether it may be sent at this moment.
             is_too_old = False
             if permit.has_waited:
                 now = self._system.now()
@@ -89,9 +89,9 @@ class Sender:
                 if permit.is_paused(now):
                     return None
                 is_too_old = not context.may_be_lost and not connection.life.carries_order(now)
-            # 6. Does the connection still carry it?
+            # 6. Is the connection still usable?
             if is_too_old or not connection.is_alive():
-                if not connection.life.has_rested:  # a new one: it fails like one that cannot be made
+                if not connection.life.has_rested:  # a new one: treat it like one that cannot be opened
                     return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
                 context.needs_new_connection = True
                 return None
@@ -104,7 +104,7 @@ class Sender:
             self._shared_reads.sent(permit.share(), ticket, body, now)
         permit.goes(now)
         conclusion = context.conclusion
-        # What may execute, or what others wait for, is finished even if the bot hangs up.
+        # A request that may execute, or that others wait for, continues even if the bot disconnects.
         context.sends(now, may_be_stopped=ticket.is_read and permit.shared is None)
         attempt = await connection.exchange(
             data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
@@ -114,7 +114,7 @@ class Sender:
         return attempt
 
     def time_left_s(self, context: RequestContext, now: float) -> float:
-        """Return how long an attempt may take. Raises Refusal `deadline_exceeded` where no time is left."""
+        """Return how long an attempt may take. Raises Refusal `deadline_exceeded` if no time is left."""
         time_left_s = context.ends_at - now
         if time_left_s <= 0:
             raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
@@ -123,7 +123,7 @@ class Sender:
         return min(self._total_timeout_s, time_left_s)
 
     async def _reserve(self, live_key: LiveKey, permit: Permit, now: float) -> float:
-        """Have the journal reserve nonces if the next one is not reserved yet; return the time after that."""
+        """Reserve nonces in the journal if the next one is not reserved; return the time afterwards."""
         now_ms = self._exchange.clock.timestamp_ms(now)
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
@@ -135,7 +135,7 @@ class Sender:
     def _stamp(
         self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext
     ) -> None:
-        """Choose the timestamp, and note until when the exchange can accept it: the fence."""
+        """Choose the timestamp, and note the fence: the time until which the exchange can accept it."""
         key, clock = live_key.key, self._exchange.clock
         content = key.sealer.content(ticket.method, ticket.target, body)
         now_ms = clock.timestamp_ms(now)
@@ -150,7 +150,7 @@ class Sender:
     async def _sealed(
         self, ticket: Ticket, live_key: LiveKey, body: bytes, permit: Permit, context: RequestContext
     ) -> bytes:
-        """Return the bytes of a request; what signs slowly does so in a thread."""
+        """Return the bytes of a request; slow signatures are made in a thread."""
         head, key, timestamp_ms = self._exchange.upstream.head, live_key.key, context.timestamp_ms
         nonce = live_key.nonces.take(timestamp_ms)
         if key.sealer.signer.is_slow:
@@ -159,9 +159,9 @@ class Sender:
         return sealed_request(head, ticket, key, timestamp_ms, nonce, body)
 
     async def _record(self, ticket: Ticket, live_key: LiveKey, body: bytes, context: RequestContext) -> None:
-        """Write an order down. A slow journal makes its timestamp old: then both are made once more.
+        """Record an order. If a slow journal makes its timestamp too old, stamp and record it once more.
 
-        Raises Refusal `halted` where that does not help, `deadline_exceeded` where it takes too long.
+        Raises Refusal `halted` if that does not help, `deadline_exceeded` if it takes too long.
         """
         fresh_s = _FRESH * live_key.key.recv_window_ms / 1000
         for is_last in (False, True):
@@ -192,8 +192,8 @@ def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
 ) -> bytes:
     """Return the bytes of a request; `head` makes its request line and Host.
 
-    A session route needs a key with a session token, which was checked. Raises Refusal where the exchange has
-    no way to sign such a request.
+    A session route needs a key with a session token, which was checked before. Raises Refusal if the exchange
+    has no way to sign such a request.
     """
     raw, proof = ticket.target.raw, b""
     if ticket.route.auth is _SIGNED:
@@ -202,7 +202,7 @@ def sealed_request(  # noqa: PLR0913, PLR0917 - all that the bytes are made of
             proof, raw, body, type_line = key.sealer.sign(
                 timestamp_ms, nonce, ticket.method, ticket.target, came
             )
-            if came or type_line:  # a body that the gateway begins is what the bot declares, too
+            if came or type_line:  # the bot's Content-Type also applies to a body begun by the gateway
                 declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
                 key.sealer.check_declared(came or body, declared)
         except UnsignableError as error:

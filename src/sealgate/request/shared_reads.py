@@ -1,4 +1,4 @@
-"""Reads whose reply others may have: identical ones that wait, or that come within their `share_s`."""
+"""Shared reads: one reply for identical reads that wait together, or arrive within their `share_s`."""
 
 from collections.abc import Hashable
 
@@ -9,23 +9,23 @@ from sealgate.request.admission import Ticket
 from sealgate.venues.routes import Auth
 
 MOST_BYTES = 16 * 1024 * 1024
-_OWN_BYTES = 3 * 1024  # that each takes beside its reply's body: the objects that it consists of, measured
+_OWN_BYTES = 3 * 1024  # memory of each besides its reply's body: its objects, measured
 
 
 class SharedReads:
-    """The shared reads of one pipeline, the oldest first: by its rules each of their bots may read the same.
+    """The shared reads of one pipeline, the oldest first: by its rules, all their bots may read the same.
 
-    One answers identical ones for as long as its route's `share_s` allows, from the moment it was sent: while
-    it is under way, and then by its reply, if that is kept.
+    A read answers identical ones for its route's `share_s` from the time it was sent: while it is in
+    progress, and then with its reply, if that is kept.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
-        self._reads: dict[Hashable, tuple[float, Shared, int]] = {}  # until when, what, its bytes
+        self._reads: dict[Hashable, tuple[float, Shared, int]] = {}  # its end, the read, its bytes
         self._bytes = 0
 
     def alike(self, ticket: Ticket, body: bytes) -> Hashable:
-        """Return what identical reads have in common: the bytes, and the API key if the read needs one."""
+        """Return the identity of a read: its bytes, and the API key if the read needs one."""
         key = None if ticket.route.auth is Auth.OPEN else ticket.key
         return self, key, ticket.method, ticket.target.raw, ticket.head.passed, body
 
@@ -35,7 +35,7 @@ class SharedReads:
         return None if now > until or shared is None or shared.came_to_nothing else shared
 
     def sent(self, shared: Shared, ticket: Ticket, body: bytes, now: float) -> None:
-        """Let others share the reply to a read that is sent now, for the `share_s` of its route."""
+        """Let others share the reply to a read sent now, for the `share_s` of its route."""
         alike = self.alike(ticket, body)
         self._forget(alike)
         while self._reads and next(iter(self._reads.values()))[0] < now:
@@ -45,7 +45,7 @@ class SharedReads:
     def hand_round(
         self, shared: Shared, attempt: Answer | Failure, ticket: Ticket, body: bytes, request_id: str
     ) -> None:
-        """Hand the result of an attempt to all that share it, unless it is too large or too late."""
+        """Pass the result of an attempt to all reads that share it, unless it is too large or too late."""
         if isinstance(attempt, Answer):
             shared.is_too_large = attempt.remainder is not None
             is_for_others = not shared.is_too_large
@@ -60,7 +60,7 @@ class SharedReads:
         shared.end(attempt if is_for_others else None)
 
     def _keep(self, alike: Hashable, shared: Shared, size: int | None) -> None:
-        """Go on with a read whose answer has `size` bytes, or with None drop it; the oldest make room."""
+        """Keep a read whose reply has `size` bytes, or drop it (None); drop the oldest to make room."""
         until, latest, _ = self._reads.get(alike, (0.0, None, 0))
         if latest is not shared:
             return
@@ -77,6 +77,6 @@ class SharedReads:
         self._bytes -= size
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Drop all reads."""
         self._reads.clear()
         self._bytes = 0

@@ -1,4 +1,4 @@
-"""May it be sent? What stops a request that admission let in: a halt, a firewall's refusal, a refused key."""
+"""Whether an admitted request may be sent now: halts, firewalls' refusals, refused keys."""
 
 from typing import Final
 
@@ -22,25 +22,25 @@ class Standing:
         self._halting = halting
 
     def check_new(self, ticket: Ticket) -> None:
-        """Raise Refusal `draining` for a new order while the gateway shuts down."""
+        """Raise Refusal `draining` for a new order while the gateway is shutting down."""
         if self._halting.is_draining and is_stoppable(ticket.route):
             raise Refusal("draining", "The gateway is shutting down.")
 
     def check(self, ticket: Ticket, context: RequestContext, now: float) -> None:
         """Raise Refusal `halted`, `rate_limited` after a firewall's refusal, or `key_disabled`.
 
-        This is asked before each wait and again right before the first byte. Requests that wait in between
-        are stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
+        It is called before each wait and again right before the first byte. Requests that wait in between are
+        stopped by the halt or the breaker itself: see `InFlightRequests.stop`.
         """
         self._halting.check(ticket, self._name)
         gates = self._exchange.gates
         if gates.firewall.is_alert:
             gates.check_firewall(ticket.bot.name, route_name(ticket), now)
-        # The gateway's own reads have no breaker, as they try a disabled key.
+        # The gateway's own reads have no breaker, because they test disabled keys.
         if context.breaker is not None and ticket.route.auth is _SIGNED:
             context.breaker.check()
 
 
 def route_name(ticket: Ticket) -> str:
-    """Return the name under which a firewall's refusal pauses a request: its route, or else its path."""
+    """Return the name under which a firewall's refusal pauses a request: its route, else its path."""
     return f"{ticket.method} {ticket.route.template if ticket.route.is_named else ticket.target.path}"

@@ -1,10 +1,10 @@
-"""Wrong tokens: whom they are counted with, and how long the answer to a further one is held back."""
+"""Wrong tokens: the origin that they count for, and the delay of the reply to a further one."""
 
 from collections import OrderedDict
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
-_ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
-FREE = 10  # wrong tokens that are answered at once
+_ONE_CUSTOMER = 64  # bits of an IPv6 prefix that a provider assigns to one customer
+FREE = 10  # wrong tokens that are answered immediately
 FORGIVEN_AFTER_S = 1.0  # each
 HELD_BACK_S = 1.0
 _MOST_DEBT = 60
@@ -12,12 +12,12 @@ _MOST_ORIGINS = 1024
 
 
 class WrongTokens:
-    """One number for each origin: when all its wrong tokens are forgiven. The oldest are forgotten.
+    """For each origin, the time when all its wrong tokens are forgiven. The oldest origins are forgotten.
 
-    After some in a row, the answer to each further one is held back. Only failures are: a right token passes
-    at once wherever it comes from, so that no program can lock out a bot behind the same address. What makes
-    guessing hopeless is the size of a token; this keeps a bot with an old token, or a guesser, from filling
-    log and time.
+    After several in a row, the reply to each further one is delayed. Only failures are delayed: a valid token
+    passes immediately from anywhere, so that no program can lock out a bot at the same address. Guessing is
+    hopeless because of a token's size; this only keeps a bot with an old token, or a guesser, from filling
+    the log and wasting time.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class WrongTokens:
         return len(self._clear_at)
 
     def note(self, origin: str, now: float) -> float:
-        """Take in one more, and return for how many seconds its answer is to be held back."""
+        """Count one more, and return the delay of its reply in seconds."""
         debt_s = max(self._clear_at.pop(origin, now) - now, 0.0) + FORGIVEN_AFTER_S
         self._clear_at[origin] = now + min(debt_s, _MOST_DEBT * FORGIVEN_AFTER_S)
         if len(self._clear_at) > _MOST_ORIGINS:
@@ -36,7 +36,7 @@ class WrongTokens:
 
 
 def origin_of(client: str) -> str:
-    """Return whom a client is counted with: all of an IPv6 address that a provider gives to one customer."""
+    """Return the origin of a client: its IP address, for IPv6 the prefix of one customer."""
     try:
         address = ip_address(client)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Addresses of streams in a reply, made the gateway's own: the one thing that is edited in a reply."""
+"""Replace addresses of streams in a reply by the gateway's own: the only edit that a reply gets."""
 
 import re
 from functools import partial
@@ -19,15 +19,15 @@ log = structlog.get_logger("sealgate.streams")
 _SCHEMES = {"http": "ws", "https": "wss"}
 _ADDRESS = re.compile(r"(?:wss?://)?([a-z0-9.\-]+(?::[0-9]{1,5})?)([/?][!-~]*)?", re.IGNORECASE)
 _UNCODED = b"identity"
-_MOST_TOLD = 8  # hosts of which the log tells
+_MOST_TOLD = 8  # hosts named in the log
 _FIX = "bots that use this address bypass the gateway: add the host to [[streams]] of the venue's file"
 
 
 def own_address(reached: str, host: str | None, before: str) -> str | None:
-    """Return where the gateway's streams are for a bot, such as ws://127.0.0.1:8787/spot; None: nowhere.
+    """Return the gateway's address of streams for a bot, such as ws://127.0.0.1:8787/spot, or None.
 
-    `reached` is the address of the bot's connection: a Unix socket has none. `host` is what the bot calls it,
-    `before` what stands before the exchange's own path.
+    `reached` is the address of the bot's connection: a Unix socket has none. `host` is the name that the bot
+    uses for it, `before` the part of the path before the exchange's own.
     """
     scheme = _SCHEMES.get(reached.partition("://")[0])
     return f"{scheme}://{host}{before}" if scheme and host else None
@@ -44,7 +44,7 @@ class StreamAddresses:
     def replaced(self, reply: Reply, answer: Answer, at: Path, own: str | None) -> Reply:
         """Return a reply with the gateway's addresses at a place; `own` is what `own_address` returns.
 
-        What is no success, not JSON, compressed, or too large to be looked through stays as it is.
+        A reply that is not a success, not JSON, compressed, or too large to search is unchanged.
         """
         coding = (answer.head.content_coding or _UNCODED).strip().lower()
         is_whole = answer.remainder is None and coding == _UNCODED

@@ -110,7 +110,7 @@ _ADVICE = {
     Means.KEY: "Compare `api_key` with the exchange's list: it may be mistyped, revoked or expired.",
     Means.ADDRESS: "Add this machine's public IP address to the key's whitelist at the exchange.",
     Means.PERMISSION: "Give the key this permission at the exchange, or use another key.",
-    Means.FIREWALL: "A firewall refused this request or this IP address: this bot's requests to this path pause.",
+    Means.FIREWALL: "A firewall refused this request or this IP address. This bot pauses on this path.",
     Means.COUNTRY: "Ask the exchange whether it serves your country and network; waiting does not help.",
     Means.UNKNOWN: "Look an order up before you send it again: it may have executed.",
 }
