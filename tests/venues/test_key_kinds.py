@@ -90,7 +90,7 @@ def test_a_kind_has_its_own_settings_and_the_venue_those_of_the_first() -> None:
 
 def test_a_kind_that_is_not_taken_or_not_the_one_that_is_set_is_refused() -> None:
     only = venue('[signing.headers]\nS = "{signature}"\n')
-    with pytest.raises(ValueError, match="is an Ed25519 private key, and Mine takes HMAC secrets"):
+    with pytest.raises(ValueError, match="is an Ed25519 private key, but Mine accepts HMAC secrets"):
         sealer_of(only, material(FORMS["pem"](key_of("ed25519", "mine"))))
     with pytest.raises(ValueError, match="requires rsa"):
         headers_of("secret", "rsa")
