@@ -215,7 +215,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         "waiting: 0 cancel, 2 order, 7 read",
         "97 % of about 20/s",
         "Bots ask for 18.2 requests a second, and the gateway sends 12.5",
-        "POST /order  refused by the exchange (400)",
+        "POST /order  6 s ago  refused by the exchange (400)",
         "Idle for ten seconds: maker",
         "key_invalid (key main, last by grid): 3×, last 6 s ago\n  It was accepted before. Compare.",  # noqa: RUF001
         "grid's policy has refused: 2 by max_size, 1 by symbols",
@@ -325,6 +325,30 @@ SEVERAL: dict[str, Any] = {
     "exchanges": [SPOT, PERP],
     "keys": [WORKING, WORKING | {"alias": "swap", "exchange": "perp"}],
 }
+
+
+DOUBT: dict[str, Any] = {
+    "id": "a1-1",
+    "request_id": "mine",
+    "bot": "grid",
+    "exchange": "spot",
+    "client_id": "c1",
+    "call": "WS stream.example.com/v5/trade order.create",
+    "terms": "buy 1 BTC at 5 as c1",
+    "sent_ms": 4_000,
+    "fence_ms": 9_000,
+}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_orders_in_doubt_with_what_to_do(width: int) -> None:
+    text = " ".join(shown(width, journal=FIGURES["journal"] | {"doubts": [DOUBT, DOUBT]}, **SEVERAL).split())
+    assert "2 orders have no known result: sent, but the reply was lost." in text
+    assert "grid, spot, WS stream.example.com/v5/trade order.create, buy 1 BTC at 5 as c1, 6 s ago" in text
+    assert "Look it up by client order id c1, then run: `sealgate orders --settle a1-1`" in text
+    inspector = Inspector(exchange="perp")
+    at_perp = shown(journal=FIGURES["journal"] | {"doubts": [DOUBT]}, inspector=inspector, **SEVERAL)
+    assert "order.create" not in at_perp
 
 
 def test_several_exchanges_at_a_glance_with_the_keys_of_all() -> None:

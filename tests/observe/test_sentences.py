@@ -242,6 +242,11 @@ TILES: dict[str, tuple[Status, str, str]] = {
     "a limit without an upper bound": (
         of_key(pools=only(limited(high=None))),
         "Limit used",
+        "50 % (of about 20/s)",
+    ),
+    "a limit that was never met": (
+        of_key(pools=only(limited(high=None, seen=0))),
+        "Limit used",
         "50 % (of at least 20/s)",
     ),
     "no limit": (of_key(pools=only()), "Sent", "2 /s (no limit known yet)"),

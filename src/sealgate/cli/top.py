@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913 - its options
     as_json: bool,
     requests: bool,
 ) -> None:
-    """Show how close the limit is, who spends it, what waits, the clock, and what went wrong.
+    """Show limit usage, bots, queues, clock, orders in doubt and recent errors.
 
     Of several exchanges it shows each at a glance, and the keys of all or of --exchange. It reads admin.tcp
     of the gateway's configuration, or the default address if no configuration is found, until Ctrl-C.

@@ -179,10 +179,10 @@ def screen(picture: Figures, inspector: Inspector | None = None, *, has_keys: bo
         *notices,
         Text(),
         *(_exchanges(picture, inspector.exchange) if is_one_of_many else ()),
+        *_doubts(picture, inspector.exchange),
         *keys,
         *(part for of in of_shown for part in _open_pools(of)),
         *(Text(of["shared"]) for of in of_shown if of["shared"]),
-        *_doubts(picture, inspector.exchange),
         *_last_orders(picture, inspector.exchange),
         *_streams(picture, inspector.exchange),
         *own_addresses,
@@ -296,7 +296,7 @@ def _key(key: Figures, words: Figures) -> Iterator[RenderableType]:
         yield _indented(text)
     yield from _pools(words["pools"], words["more"])
     if key["bots"]:
-        table = plain_table("bot", "sent/s", "share", "due", "waiting")
+        table = plain_table("bot", "sent/s", "traffic", "fair share", "waiting")
         for column in table.columns:
             column.no_wrap, column.justify = True, "left" if column.header == "bot" else "right"
         for bot in key["bots"]:
@@ -322,7 +322,7 @@ def _doubts(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     shown = [(one, of) for one, of in both if chosen in ("", one["exchange"])]
     if not shown:
         return
-    yield Text(f"Orders in doubt. {words['doubts']}", style="bold")
+    yield Text(words["doubts"], style="bold red")
     for one, of in shown:
         yield Text(", ".join(filter(None, (one["bot"], one["exchange"], of["call"], of["terms"], of["ago"]))))
         yield _indented(of["do"])
@@ -336,12 +336,12 @@ def _last_orders(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     if not shown:
         return
     where = ("exchange",) if len(picture["exchanges"]) > 1 else ()
-    table = plain_table("bot", *where, "last order", "", "result")
+    table = plain_table("bot", *where, "last order", "when", "result")
     for column in table.columns:
         column.no_wrap, column.overflow = True, "ellipsis"
     for one, of in shown[:_MOST_ORDERS]:
         names = (Text(one[name]) for name in ("bot", *where))
-        table.add_row(*names, of["ago"], Text(of["call"]), Text(of["how"], _COLOURS[of["mood"]]))
+        table.add_row(*names, Text(of["call"]), of["ago"], Text(of["how"], _COLOURS[of["mood"]]))
     yield table
     if (more := len(shown) - _MOST_ORDERS) > 0:
         yield Text(f"and {number(more)} more", style="dim")

@@ -153,7 +153,7 @@ def exchange_words(now: Figures, one: Figures) -> dict[str, Any]:
         else f"{signed_ms(clock['offset_s'] * 1000)} ± {ms(clock['error_s'] * 1000)}",
         "streams": number(one["streams"]),
         "in_doubt": number(one["in_doubt"]),
-        "shared": _shared(one),
+        "shared": _shared(now, one),
         "tiles": [tile._asdict() for tile in in_full],
         "open_name": f"Requests without a key{place(now, one['name'])}",
         "open_pools": [pool_words(pool, is_of_key=False) for pool in most_urgent(one["open_pools"])],
@@ -171,12 +171,12 @@ def _used(limit: Figures) -> float:
     return float(limit["used_ratio"])
 
 
-def _shared(one: Figures) -> str:
+def _shared(now: Figures, one: Figures) -> str:
     """Explain why bots may ask for more than the limit allows, "" where no read shares a reply."""
     if not one["shared_per_s"]:
         return ""
     asked, sent, shared = (number(one[name], 1) for name in ("requests_per_s", "sent_per_s", "shared_per_s"))
     return (
-        f"Bots ask for {asked} requests a second, and the gateway sends {sent}: "
+        f"Bots{place(now, one['name'])} ask for {asked} requests a second, and the gateway sends {sent}: "
         f"{shared} are reads that share the reply to an identical one, and cost nothing of the limit."
     )

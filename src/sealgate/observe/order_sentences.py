@@ -43,7 +43,7 @@ def doubts_words(count: int, shown: int) -> str:
     if not count:
         return ""
     known = f"{counted(count, 'order')} {'has' if count == 1 else 'have'} no known result"
-    more = f" These are the oldest {shown}; `sealgate orders` lists all." if shown < count else ""
+    more = f" The oldest {shown} are shown; `sealgate orders` lists all." if shown < count else ""
     return f"{known}: sent, but the reply was lost. Do not send any again before you have looked it up.{more}"
 
 

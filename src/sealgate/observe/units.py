@@ -56,7 +56,9 @@ def rate(limit: Mapping[str, Any]) -> str:
     """Return how much a limit allows: "20/s", "about 4.9/s" if it was learned, "6,000/min", "600 per 5 s"."""
     low, high, window_s = limit["low"], limit["high"], limit["window_s"]
     least, most = _three_digits(low), _three_digits(low if high is None else high)
-    how = "at least " if high is None else "" if least == most else "about "
+    how = "about " if least != most else ""
+    if high is None:
+        how = "about " if limit["seen"] else "at least "
     per = low if high is None else (low + high) / 2
     unit = _UNITS.get(window_s)
     if unit is None and (how or window_s < 1):
