@@ -3,11 +3,11 @@
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from cli.command_pages import MANUAL, commands_block, manual
+from sealgate.errors import REASONS
 from sealgate.venues.replies import Means, Verdict
 from sealgate.venues.routes import METHODS, Auth, Permission, Route, RouteRow, RouteTable
 from sealgate.venues.venue import Venue
@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[2]
 
 _ONE_OF = "Log and page list what the reply can mean. `sealgate check` excludes what it can."
 _KINDS_HEAD = """\
-| kind | means | look at | venues | what to do |
-|---|---|---|---|---|
+| kind | means | look at | what to do |
+|---|---|---|---|
 """
-_ERRORS_HEAD = """\
-| kind | status | its words | means | look at | what to do |
-|---|---|---|---|---|---|
+_REASONS_HEAD = """\
+| reason | status | look at | title | what to do |
+|---|---|---|---|---|
 """
 
 
@@ -45,31 +45,27 @@ def exchanges_block() -> str:
 
 def kinds_block() -> str:
     """Return the kinds of error that several venues share, or that come without a venue's rule."""
-    found: dict[str, tuple[list[Verdict], list[str]]] = {}
-    without_rule = replace(venue_of(FILES[0]).replies, rules=()).errors()
+    found: dict[str, list[list[Verdict]]] = {}
     for venue in map(venue_of, FILES):
         parent = parent_of(venue)
         if venue.name != DEFAULT and (parent is None or parent.replies.rules != venue.replies.rules):
             for kind, row in venue.replies.errors().items():
-                verdicts, names = found.setdefault(kind, ([], []))
                 stated = [rule.verdict for rule in venue.replies.rules if rule.verdict.kind == kind]
-                verdicts += stated or [row.verdict]
-                names += [venue.name] if is_stated(venue, kind) and kind not in without_rule else []
-    return _KINDS_HEAD + "".join(
-        _kind_row(kind, verdicts, names) for kind, (verdicts, names) in sorted(found.items())
-    )
+                found.setdefault(kind, []).append(stated or [row.verdict])
+    return _KINDS_HEAD + "".join(_kind_row(kind, by_venue) for kind, by_venue in sorted(found.items()))
 
 
-def _kind_row(kind: str, verdicts: list[Verdict], names: list[str]) -> str:
+def _kind_row(kind: str, by_venue: list[list[Verdict]]) -> str:
     """Return the row of a kind; a verdict that means one thing alone explains it, if there is one."""
+    verdicts = [verdict for of_one in by_venue for verdict in of_one]
     verdict = min(verdicts, key=lambda one: len(one.others))
     if not verdict.others:
         each = dict.fromkeys(one.advice for one in verdicts)
-        advice = " Or: ".join(each) if len(names) == 1 else verdict.advice
-        return table_row(_anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), advice)
+        advice = " Or: ".join(each) if len(by_venue) == 1 else verdict.advice
+        return table_row(_anchored(kind), _meaning(verdict), verdict.whose.value, advice)
     every = dict.fromkeys(means for one in verdicts for means in (one.means, *one.others))
     meanings = " or ".join(f"[{means}](#{means})" for means in every)
-    return table_row(_anchored(kind), meanings, verdict.whose.value, _named(names), _ONE_OF)
+    return table_row(_anchored(kind), meanings, verdict.whose.value, _ONE_OF)
 
 
 def is_stated(venue: Venue, kind: str) -> bool:
@@ -82,20 +78,21 @@ def _named(names: list[str]) -> str:
 
 
 def errors_block() -> str:
-    """Return the errors that the default venue's file knows."""
+    """Return the kinds that only the default venue's file knows, by what they mean."""
     [service] = [venue_of(file) for file in FILES if file.stem == DEFAULT]
     shared = kinds_block()
-    return _ERRORS_HEAD + "".join(
-        table_row(
-            f"[`{kind}`](#{kind})" if f'id="{kind}"' in shared else _anchored(kind),
-            ", ".join(map(str, row.statuses)) or "-",
-            " / ".join(row.words) or "-",
-            _meaning(row.verdict),
-            row.verdict.whose.value,
-            row.verdict.advice,
-        )
-        for kind, row in service.replies.errors().items()
-        if is_stated(service, kind)
+    by_meaning: dict[str, list[str]] = {}
+    for kind, row in service.replies.errors().items():
+        if is_stated(service, kind) and f'id="{kind}"' not in shared:
+            by_meaning.setdefault(_meaning(row.verdict), []).append(_anchored(kind))
+    return "".join(f"- {meaning}: {', '.join(kinds)}\n" for meaning, kinds in by_meaning.items())
+
+
+def reasons_block() -> str:
+    """Return the reasons why the gateway itself answers."""
+    return _REASONS_HEAD + "".join(
+        table_row(f"`{slug}`", str(row.status), row.fault.value, row.title, row.advice)
+        for slug, row in sorted(REASONS.items(), key=lambda item: (item[1].status, item[0]))
     )
 
 
@@ -202,6 +199,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/permissions.md", "permissions"): permissions_block,
     ("docs/errors.md", "kinds"): kinds_block,
     ("docs/errors.md", "errors"): errors_block,
+    ("docs/replies.md", "reasons"): reasons_block,
     ("docs/commands.md", "commands"): commands_block,
     ("docs/client-errors.md", "libraries"): libraries_block,
     ("docs/client-errors.md", "ccxt"): ccxt_block,

@@ -57,6 +57,14 @@ async def test_an_unmodified_class_of_ccxt_trades_with_a_made_up_key(tmp_path: P
     assert_only_the_real_key_arrived(fake)
 
 
+async def test_ccxt_trades_with_a_made_up_key(tmp_path: Path) -> None:
+    async with venue_and_gateway(tmp_path, "bybit") as (fake, url):
+        out = await run(BLOCKS["venue-ccxt"].replace(ADDRESS, url).replace("TOKEN", TOKEN))
+    assert "1000.0" in out
+    assert out.endswith("812 done\n")
+    assert_only_the_real_key_arrived(fake)
+
+
 async def test_four_classes_of_ccxt_in_one_process_trade_through_one_gateway(tmp_path: Path) -> None:
     text = (EXAMPLES / "exchanges" / "ccxt_four.py").read_text().replace("TOKEN", TOKEN)
     async with several(tmp_path) as (fakes, gateway):
@@ -194,12 +202,12 @@ async def test_what_freqtrade_hands_to_ccxt_leads_through_the_gateway(tmp_path: 
 
 async def test_the_requests_of_the_nautilus_adapter_are_signed_anew(tmp_path: Path) -> None:
     """They are as version 1.221.0 sent them: an order's parameters stand in the query, its body is empty."""
-    assert f'"{ADDRESS}"' in BLOCKS["venue-nautilus"]
+    assert '"http://127.0.0.1:8802"' in BLOCKS["venue-nautilus"]
     order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=65000&recvWindow=5000"
     stamp = "&timestamp=1790000000000&signature=6465"
     headers = {"X-MBX-APIKEY": "made-up", "User-Agent": "nautilus-trader/1.221.0"}
     async with (
-        venue_and_gateway(tmp_path, "binance", bot="") as (fake, url),
+        venue_and_gateway(tmp_path, "binance", bot='listen = "127.0.0.1:0"') as (fake, url),
         httpx.AsyncClient(base_url=url, headers=headers, timeout=45) as client,
     ):
         account = await client.get(f"/api/v3/account?recvWindow=5000{stamp}")
