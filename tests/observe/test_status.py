@@ -154,7 +154,7 @@ def at(cost_per_s: float, limit: LimitStatus = LIMIT, **changes: Any) -> KeyStat
         (
             replace(SPARE, pools=only(spent_s=2.5)),
             None,
-            "held off: the exchange says nothing is left for 2.5 s",
+            "held off: limit used up (exchange), 2.5 s left",
         ),
         (at(20.01, used(20.01)), None, "not at this pace"),  # it stays
         (at(20), 1.0, "in about 1 s at this pace"),  # just as much as the limit lets go

@@ -12,7 +12,7 @@ from rig.outcome import ANSWERED, changed
 from rig.station import Station
 from rig.verdicts import verdict
 from sealgate.exchange.clock import ClockStatus
-from sealgate.limits.status import LimitStatus
+from sealgate.limits.status import LimitStatus, SharingStatus
 from sealgate.machine.system import System
 from sealgate.observe.live import Live
 from sealgate.observe.metrics import Metrics
@@ -250,6 +250,10 @@ STATES: dict[str, tuple[Change, str]] = {
             status, pools=tuple(replace(one, pause_s=780.0) for one in _BANNED), pause_s=780.0
         ),
         "Key main, banned by the exchange: nothing is sent for 13 min",
+    ),
+    "not shared": (
+        lambda status: _key(status, sharing=SharingStatus(3, is_leader=False, degraded="Redis is away")),
+        "The limit of key main is not shared: Redis is away",
     ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), "expires in 2 d"),
     "doubts": (

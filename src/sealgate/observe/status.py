@@ -354,7 +354,7 @@ def forecast(key: KeyStatus) -> Forecast:
     if key.pause_s > 0:
         return Forecast(None, f"paused for {key.pause_s:.1f} s more", "paused")
     if key.spent_s > 0:
-        words = f"held off: the exchange says nothing is left for {key.spent_s:.1f} s"
+        words = f"held off: limit used up (exchange), {key.spent_s:.1f} s left"
         return Forecast(None, words, "held off")
     if not key.limits:
         return Forecast(None, "no limit known yet", "\u2013")
