@@ -136,7 +136,7 @@ async def test_a_reload_opens_moves_and_closes_it() -> None:
             }
             refused = await open_before.ask(AT_SPOT)
             assert (refused.status, refused.closes) == (401, True)
-            assert "no longer that of the bot grid" in refused.document()["detail"]
+            assert "no longer belongs to the bot grid" in refused.document()["detail"]
         assert await asked(two, AT_SPOT, first) == (200, "cash")
         assert (await two.ask(AT_PERP, second)).status == 200
         # 3. An exchange gets it: there, nobody is a bot without a token.

@@ -82,7 +82,7 @@ async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> No
     site.upstream.cut_all()
     write(site.secret, "second")
     (warning,) = await site.reload()
-    assert "could not be tried" in warning
+    assert "could not be tested" in warning
     site.upstream.door.reopen()
     assert (await site.station.ask(ORDER)).status == 200
     assert signed_with(site.upstream.received[-1]) == "second"
