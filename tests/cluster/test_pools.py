@@ -291,7 +291,7 @@ def test_alone_each_pool_goes_by_a_careful_part_also_one_that_is_met_later() -> 
     }
     assert found["a | paths"].at_a_time == 4
     shown = relay.shown(relay.pacer.status(1.0), 1.0).pools
-    assert all("this gateway's part" in one.limits[0].words for one in shown.values())
+    assert all("this gateway's share" in one.limits[0].words for one in shown.values())
 
 
 def test_what_is_kept_are_the_whole_limits_and_the_pauses_of_its_own_pools(room: Two) -> None:

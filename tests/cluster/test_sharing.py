@@ -199,7 +199,7 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
             assert [(await station.ask(READ)).status for station in pair] == [200, 200]
             [limit] = pair[1].gateway.status().keys[0].limits
             assert limit.n == pytest.approx(10 * 0.8 / 2)
-            assert "this gateway's part" in limit.words
+            assert "this gateway's share" in limit.words
             page = Metrics(pair[1].gateway.status).snapshot()().decode()
             assert 'sealgate_limit_sharing_degraded{exchange="service",key="main"} 1.0' in page
             assert 'sealgate_limit_sharing_replicas{exchange="service",key="main"} 2.0' in page

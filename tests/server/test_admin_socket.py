@@ -69,7 +69,7 @@ def _a_link(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "words"),
-    [(_open_to_others, "open to others"), (_a_link, "is not a folder"), (Path.touch, "is no folder")],
+    [(_open_to_others, "open to others"), (_a_link, "is not a folder"), (Path.touch, "is not a folder")],
 )
 def test_a_folder_that_is_not_ours_alone_is_not_used(
     runtime: dict[str, str],
