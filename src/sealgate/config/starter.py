@@ -18,7 +18,7 @@ from sealgate.venues.venue import Venue
 WIDTH = 100
 
 _HEAD = """\
-# Sealgate's configuration. Settings behind a "#" show the default, or an example where there is none.
+# Sealgate's configuration. Commented-out settings show their default, or an example if they have none.
 # After each change: sealgate check --offline, then sealgate reload if the gateway runs already.
 """
 _PATHS = (

@@ -1,8 +1,8 @@
-"""The pacing of an exchange: who may send when, under limits that are stated, or learned from refusals.
+"""The pacing of an exchange: which request may be sent when, under stated or learned rate limits.
 
 Pure:
 pacer         one pacer for all requests to an exchange: enter, release, sent, answered
-pools         the pools of an exchange, and who is shut out
+pools         the pools of an exchange, and blocked keys or addresses
 pool          what the exchange counts together: gate, scout, pace, and what was learned
 membership    which pools a request passes
 relay         what a pacer reports, and is told, where several gateways share the limit

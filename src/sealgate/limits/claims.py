@@ -1,4 +1,4 @@
-"""What goes into the pacing of an exchange, and what comes out: frozen values.
+"""The inputs and outputs of pacing, as frozen values.
 
 Times are absolute seconds on the clock that `now` is read from. A cost is what the limit counts, 1 for most.
 """
@@ -17,7 +17,7 @@ LONGEST_DEADLINE_MS = 3_600_000  # nothing that is an hour old is worth sending
 
 @dataclass(slots=True, init=False)
 class Claim:
-    """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once.
+    """A request in the queue. `is_again`: it was refused once, and precedes its bot's other claims.
 
     Of those with one `serial` a single one is under way at a time; "" is none.
     Claims with an equal `alike` want the same reply at the same cost: once one of them goes, the others that
@@ -105,7 +105,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LimitReply:
-    """What came back.
+    """The reply to a claim, as far as the rate limit is concerned.
 
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
     fraction; if `is_documented`, the reply stated nothing, and the exchange's documents ask for that wait.

@@ -33,7 +33,7 @@ class Cycle(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """`n` per `window` of what has weights; `high` is the most that may be meant, per second.
+    """One candidate: `n` weighted requests per `window` seconds; `high` is the highest rate per second.
 
     A cap on concurrent requests is `n` in a window as long as a round trip. `is_round`: both are numbers
     that people write.
@@ -56,7 +56,7 @@ class Hypothesis(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """How well a window explains the events, in nats, and what it is worth beside others with its rate.
+    """How well a window explains the events, in nats, and its worth compared with others of the same rate.
 
     It is full at the level `n`, which may be meant to be up to `most`.
     """
@@ -85,7 +85,7 @@ class Fit:
         self._is_plain = all(form[0] == ALL for form in forms) and len(forms) <= 1
 
     def best(self) -> list[Hypothesis]:
-        """Return one limiter, or two, that explain the events best; none where nothing was held."""
+        """Return the one or two limiters that explain the events best; none if nothing was refused."""
         best, found = -math.inf, list[Hypothesis]()
         count = len(self._observations)
         for observations in self._with_and_without_growth():
@@ -127,7 +127,7 @@ class Fit:
         )
 
     def _structures(self, observations: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
-        """Yield what there may be: one limit on all; a cost; classes apart; a short window and a long one."""
+        """Yield the candidates: one limit on all; a cost; separate classes; a short window and a long one."""
         one = [self._window_of(observations, ALL), *self._buckets(observations)]
         best = max(one, key=lambda found: found.score + math.log(found.n / found.window))
         yield [best._replace(high=max(found.high for found in one if found.score >= best.score - KEEP))]

@@ -57,11 +57,11 @@ class Pacer:
 
     @property
     def settings(self) -> PacerSettings:
-        """The settings that it goes by."""
+        """The present settings."""
         return self.pools.settings
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
-        """Let a claim go past all that wait if there is room for it now, and nobody waits for that."""
+        """Let a claim overtake the queue if there is room for it now that no waiting claim needs."""
         if now > claim.give_up_at or claim.serial in self._serials:
             return False
         pools = self.pools.of(claim)
@@ -134,7 +134,7 @@ class Pacer:
         return None
 
     def _wait_s(self, claim: Claim, pools: Passed, now: float) -> tuple[float, Pool]:
-        """Estimate in how many seconds a claim goes that waits or enters now, and for which pool it waits."""
+        """Estimate the wait of a claim that is queued or enters now, and the pool that it waits for."""
         longest_s, slowest = -1.0, pools[0]
         for pool in pools:
             wait_s = self._wait_for(claim, pool, now)
@@ -165,7 +165,7 @@ class Pacer:
         return at - now
 
     def leave(self, claim: Claim) -> None:
-        """Remove a claim whose bot hung up: from the queue, or after it was let go and before it was sent."""
+        """Remove a claim whose bot disconnected: from the queue, or between release and sending."""
         if claim in self._queue:
             self._remove(claim)
         elif claim.id in self._flights:
@@ -280,7 +280,7 @@ class Pacer:
             self._stated(pools, reply, now)
 
     def _refused(self, claim: Claim, flight: _Flight, now: float, reply: LimitReply) -> None:
-        """Close what the refusal is of, here at once whoever learns from it."""
+        """Close the refused pool immediately here, even if another gateway does the learning."""
         sent_at, pools = flight
         refusing = _refusing(reply, pools)
         if reply.shuts_out:
@@ -328,11 +328,11 @@ class Pacer:
                 self._tight.add(pool)
 
     def status(self, now: float) -> PacerStatus:
-        """Return what there is to see."""
+        """Return the state for people and metrics."""
         return PacerStatus(self._queue.depths(), self.pools.status(now))
 
     def _next(self, now: float) -> tuple[Claim | None, float | None]:
-        """Return the claim that may go now, or None and when the first one may.
+        """Return the claim that may be sent now, or None and the time when the first one may.
 
         Claims of one class of a pool go in order: where its first must wait for the pool, so must the others.
         But what has to wait longer for another of its pools does not keep this one for itself meanwhile.
@@ -375,7 +375,7 @@ class Pacer:
             self._serials.add(claim.serial)
 
     def _land(self, claim: Claim) -> _Flight:
-        """End what is under way, so that the next of its serial may go."""
+        """End the claim's flight, so that the next one of its serial may be sent."""
         self._serials.discard(claim.serial)
         return self._flights.pop(claim.id)
 

@@ -1,4 +1,4 @@
-"""A pool: what an exchange counts together, with all that is known of it.
+"""A pool: requests that an exchange counts together, with everything known about their rate limit.
 
 That is the gate, the scout after a pause, whether claims go at a pace, whose turn it is, and what was
 learned. A request passes several pools (pacer.py); a refusal, a count or a ban closes the one that it names.
@@ -49,7 +49,7 @@ def shut_out_place(subject: str) -> str:
 
 
 def subject_in(place: str) -> str:
-    """Return whose pool is at a place."""
+    """Return the subject of the pool at a place."""
     return place.partition(PART)[0]
 
 
@@ -124,7 +124,7 @@ class Pool:
         self._quiet = {kind for kind in self.turns.paced if (self, kind) not in waiting}
 
     def ready_at(self, claim: Claim, now: float) -> float:
-        """Return when the claim may go; infinity where that depends on a reply."""
+        """Return when the claim may be sent; infinity if that depends on a reply."""
         if now < self.gate.until:
             return self.gate.until
         if now < self._scout_until:
@@ -160,7 +160,7 @@ class Pool:
         self.estimator.sent(claim, let_go_at, now)
 
     def count_sent(self, at: float, cost: float) -> None:
-        """Count what another gateway sent."""
+        """Count a request sent by another gateway."""
         self.used_at = max(self.used_at, at)
         self.estimator.log.add(at, cost)
 
@@ -254,7 +254,7 @@ class Pool:
         return not (self.waiting or self.is_tight or self.estimator.in_flight)
 
     def status(self, now: float) -> PoolStatus:
-        """Return what there is to see of it."""
+        """Return the state for people and metrics."""
         estimator = self.estimator
         return PoolStatus(
             self.gate.left_s(now),

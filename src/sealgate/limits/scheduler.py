@@ -89,7 +89,7 @@ class Shared:
 
 
 class Permit:
-    """A claim that was let go. Leaving its block gives the permit back, or counts it as lost if it was used.
+    """A released claim. Leaving its block returns the permit, or counts it as lost if it was used.
 
     Call `goes` when the first byte is about to leave. `has_waited`: something was waited for since the pacer
     let the claim go, at `began`. `shared` is set if other claims go along.
@@ -336,7 +336,7 @@ class RateScheduler:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Where the requests to one exchange wait, and what is known of those who send them."""
+    """The queue of the requests to one exchange, with the record of its firewall."""
 
     scheduler: RateScheduler
     of_keys: tuple[Membership, ...]

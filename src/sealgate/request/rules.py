@@ -167,7 +167,7 @@ def look_at_policy(
     rule_by_route = {name: policy.lacks(route.order) for name, route in routes}
     closed = [f"{name} ({rule})" for name, rule in rule_by_route.items() if rule is not None]
     text = f"{closes} {', '.join((*closed, _UNNAMED))}"
-    fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venue-files.md)"
+    fix = f"if the bot needs one, describe its orders {own_file} (docs/venue-files.md)"
     return orders, warn(area, text, fix) if closed else ok(area, text)
 
 
