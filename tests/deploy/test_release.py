@@ -59,9 +59,7 @@ SHORT = [
     "tests/observe/test_assets.py",
     "tests/test_readme.py",
 ]
-WITHOUT_RECIPES = (
-    "not recipe and not example_runs and not function_of_the_readme"  # they need the clients of bots, too
-)
+WITHOUT_RECIPES = "not class_for_ccxt and not function_that_places"  # they need the clients of bots, too
 
 
 def test_the_wheel_passes_tests_without_the_sources(image: Image) -> None:
