@@ -141,12 +141,12 @@ def test_each_change_is_told() -> None:
     text = 'venue = "bybit"\n[limits]\n[keys.main]\n[bots.grid]\n'
     changes = with_exchange(text, "bybit", Exchange("kraken", NEW, "kraken", bots=("grid",))).changes
     assert changes == (
-        "venue and limits moved below [exchanges.bybit], so that the new exchange does not get them",
+        "venue and limits moved below [exchanges.bybit]: for that exchange alone",
         'keys.main is valid there: exchange = "bybit"',
         'bots.grid may use main and kraken: keys = ["main", "kraken"]',
     )
     assert with_exchange('base_url = "x"\n', "bybit", KRAKEN).changes == (
-        "base_url moved below [exchanges.bybit], so that the new exchange does not get them",
+        "base_url moved below [exchanges.bybit]: for that exchange alone",
     )
     assert with_exchange("", "bybit", KRAKEN).changes == ()
 

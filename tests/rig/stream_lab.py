@@ -90,7 +90,7 @@ async def _react(stream: web.WebSocketResponse, data: Any) -> None:
         await stream.send_json({"op": "login", "ok": not message.get("fails", False)})
     elif op.startswith("order."):
         if (status := message.get("status", 200)) is not None:
-            told = {"wait": message["wait"]} if "wait" in message else {}
+            told = {name: message[name] for name in ("wait", "error") if name in message}
             await stream.send_json({"op": op, "id": message.get("id"), "status": status, **told})
     elif op == "challenge":
         await stream.send_json({"op": op, "text": "what-to-sign"})

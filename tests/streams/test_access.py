@@ -47,6 +47,11 @@ def test_a_host_by_each_of_its_names(environment: str, name: str, dialed: str) -
     )
 
 
+def test_a_host_of_another_environment_is_named_as_such() -> None:
+    with pytest.raises(Refusal, match='of the environment "test"'):
+        find_wanted("/test.lab.example/private", LAB, LAB.stream_hosts(""))
+
+
 @pytest.mark.parametrize(
     ("environment", "target"),
     [

@@ -261,6 +261,20 @@ async def test_a_reload_closes_the_streams_of_a_bot_that_is_gone(lab: Lab) -> No
     await stays.close()
 
 
+async def test_a_reload_closes_the_streams_whose_token_is_replaced(lab: Lab) -> None:
+    stream, stays = await lab.open(), await lab.open(bot="TIED")
+    bots = dict(lab.configs[0].bots)
+    grid, eye = bots["grid"], bots["eye"]
+    bots["grid"] = grid.model_copy(update={"token": eye.token})
+    bots["eye"] = eye.model_copy(update={"token": grid.token})
+    await reload(lab, bots=bots)
+    code, reason = closed_as(await stream.receive())
+    assert (code, "token or the address of the bot grid is no longer valid" in reason) == (1012, True)
+    await stays.send_json({"op": "ping"})
+    assert await stays.receive_json() == {"op": "ping"}
+    await stays.close()
+
+
 async def test_a_reload_closes_the_streams_whose_key_is_replaced(lab: Lab) -> None:
     stream, public = await lab.open(), await lab.open(PUBLIC)
     keys = lab.configs[0].keys

@@ -43,7 +43,13 @@ async def test_what_is_no_stream_of_the_bot_reaches_nobody(
 
 async def test_a_refusal_names_the_hosts_that_there_are(lab: Lab) -> None:
     _, _, detail = await lab.refused("/nowhere.example/private")
-    assert f"begins with one of its hosts: other.lab.example:8443, {HOST}." in detail
+    assert f"begins with one of its hosts: other.lab.example:8443 and {HOST}." in detail
+    assert "sealgate venues show lab" in detail
+
+
+async def test_a_refusal_names_the_paths_of_the_host(lab: Lab) -> None:
+    _, _, detail = await lab.refused("/other.lab.example:8443/elsewhere")
+    assert "has no stream with this path, but / and /private." in detail
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, web
 
+from rig.backends import only
 from rig.compiled import needs_sources
 from rig.stream_lab import SECRET, Lab, closed_as, running_lab
 from rig.stream_venue import HOST
@@ -133,6 +134,19 @@ async def test_an_order_without_an_id_ends_as_unknown_at_once(lab: Lab) -> None:
     await stream.send_json({"op": "order.place", "args": {}})
     record = await ended(lab)
     assert (record.conclusion, record.status) == (Conclusion.UNKNOWN, 202)
+    await stream.close()
+
+
+async def test_an_order_without_a_login_says_nothing_of_the_key(lab: Lab) -> None:
+    stream = await lab.open()
+    for number in range(5):
+        await stream.send_json(order(number, status=400, error="no such key"))
+        assert (await stream.receive_json())["status"] == 400
+        record = await ended(lab, 1 + number)
+    assert record.conclusion is Conclusion.REFUSED
+    assert record.detail == "the bot has not logged in on this stream"
+    breaker = only(lab.gateway.generation).exchange.live_keys["main"].breaker
+    assert (breaker.state.doubt, breaker.state.trouble) == (None, None)
     await stream.close()
 
 

@@ -61,7 +61,8 @@ def send(
         status, document = _ask(connection, "POST", f"/-/{action}", body)
         if status != HTTPStatus.OK:
             leave(str(document.get("error", f"the gateway answered {status}")))
-        return document, f"gateway to {document['base_url']} at {connection.path}"
+        exchanges = ", ".join(dict.fromkeys(str(document["base_url"]).split()))
+        return document, f"gateway to {exchanges} at {connection.path}"
 
 
 def _own_gateway(config_file: Path | None, socket_file: Path | None) -> "OwnGateway":

@@ -298,7 +298,7 @@ def _streams(venue: Venue) -> Iterator[str]:
     if not venue.streams:
         yield "none"
         return
-    yield "opened as ws://127.0.0.1:8787/HOST/PATH"
+    yield "opened as ws://127.0.0.1:8787/HOST/PATH; with several exchanges ws://127.0.0.1:8787/NAME/HOST/PATH"
     for hosts, streams in streams_by_hosts(venue).items():
         yield f"{', '.join(hosts)}:"
         for stream in streams:

@@ -93,7 +93,7 @@ def _into_several(document: "_Document", tree: Mapping[str, Any], name: str) -> 
     moved = [setting for setting in _OF_ONE if setting in tree]
     document.move_below(f"exchanges.{name}")
     if moved:
-        yield f"{_listed(moved)} moved below [exchanges.{name}], so that the new exchange does not get them"
+        yield f"{_listed(moved)} moved below [exchanges.{name}]: for that exchange alone"
     for alias in tree.get("keys", {}):
         line = f'exchange = "{name}"'
         document.put(("keys", alias), (), line)

@@ -41,6 +41,7 @@ _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
 _MOST_REMEMBERED = 256  # tickets
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not recur
+_NO_UPGRADE = "This is the path of a stream; the request lacks the headers of an upgrade to a WebSocket."
 # They do not affect admission.
 _OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
 _TOKEN = b"x-gateway-token"  # for clients that set Authorization themselves
@@ -455,12 +456,14 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
     """Return the ticket of a bot's request. Raises Refusal if it may not use the target, route or key."""
     if not bot.keys:
         raise unknown_exchange(bot)
+    # The path of a stream may be secret: it is neither shown nor sent like that of a request.
+    is_streams = plain_host(re.split("[/?]", raw_target[1:], maxsplit=1)[0]) in rules.stream_hosts
+    if is_streams and rules.prefix:
+        raise Refusal("upgrade_refused", _NO_UPGRADE)
     target = parse_target(raw_target, rules.prefix)
     route = rules.routes.find(method, target.path[len(rules.prefix) :])
-    # The path of a stream may be secret: it is neither shown nor sent like that of a request.
-    if not route.is_named and plain_host(target.path[1:].partition("/")[0]) in rules.stream_hosts:
-        detail = "This is the path of a stream; the request lacks the headers of an upgrade to a WebSocket."
-        raise Refusal("upgrade_refused", detail)
+    if is_streams and not route.is_named:
+        raise Refusal("upgrade_refused", _NO_UPGRADE)
     if route.auth is Auth.APP_ONLY:
         raise Refusal("app_only", "The exchange allows this call only in its mobile app.")
     is_missing = route.needs not in bot.may

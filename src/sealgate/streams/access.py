@@ -1,9 +1,11 @@
 """Which stream a bot asks for, and what a message of a bot needs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sealgate.errors import Refusal
+from sealgate.http.headers import Head
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.bot import Bot
 from sealgate.venues.key_kinds import Kind
@@ -11,7 +13,15 @@ from sealgate.venues.routes import Permission, Route
 from sealgate.venues.streams import MessageRule, Stream, UnclearError, find_stream, plain_host
 from sealgate.venues.venue import Venue
 
-_MOST_NAMED = 8  # hosts, in a refusal
+_MOST_NAMED = 8  # hosts or paths, in a refusal
+
+
+class Asker(NamedTuple):
+    """Who opens a stream: the bot, the head by which it proved itself, and its token, b"" if it sent none."""
+
+    bot: Bot
+    head: Head
+    token: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +44,30 @@ def find_wanted(raw: str, venue: Venue, hosts: Mapping[str, tuple[str, str]]) ->
     if known is None:
         if not hosts:
             raise Refusal("unknown_stream", f"{venue.title} has no streams here.")
-        some = ", ".join(sorted(hosts)[:_MOST_NAMED])
+        for environment, one in venue.environments.items():
+            if plain_host(name) in map(plain_host, one.streams.values()):
+                told = f'This host is of the environment "{environment}", and the gateway uses another one.'
+                advice = f'Set environment = "{environment}", and keep the host of the live exchange.'
+                raise Refusal("unknown_stream", told, advice=advice)
         told = f"{venue.title} has no streams at this host; the path begins with one of its hosts"
-        raise Refusal("unknown_stream", f"{told}: {some}.")
+        raise Refusal("unknown_stream", f"{told}: {_some(hosts)}.", advice=_advice(venue))
     host, dialed = known
     target = parse_target(f"/{path}{mark}{query}", "")
     stream = find_stream(venue.streams, host, target.path)
     if stream is None:
-        raise Refusal("unknown_stream", f"The host {name} has no stream with this path.")
+        paths = [path for one in venue.streams if host in one.hosts for path in one.templates]
+        told = f"The host {name} has no stream with this path, but {_some(paths)}."
+        raise Refusal("unknown_stream", told, advice=_advice(venue))
     return Wanted(stream, dialed, target)
+
+
+def _some(names: Iterable[str]) -> str:
+    *some, last = sorted(set(names))[:_MOST_NAMED]
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def _advice(venue: Venue) -> str:
+    return f"`sealgate venues show {venue.name}` lists the hosts and paths of the exchange's streams."
 
 
 def check_open(bot: Bot, stream: Stream) -> None:

@@ -86,6 +86,7 @@ class Conversation:
         self._signer = signer
         self._token = token
         self._challenge = ""
+        self._has_sent_login = False
         self._login: Login | None = None  # that was sent, and not answered yet
         self._latest: tuple[BotMessage, Judged] | None = None  # a message may be asked about twice
 
@@ -119,6 +120,11 @@ class Conversation:
     def task(self) -> "asyncio.Task[None] | None":
         """The task in which the bot's messages are sent."""
         return self.relay.task
+
+    @property
+    def lacks_login(self) -> bool:
+        """Whether the exchange expects a login on the stream, and the bot has sent none."""
+        return self.rules.has_login and not (self.is_logged_in or self._has_sent_login)
 
     def adopt(self, pipeline: Pipeline, bot: Bot) -> None:
         """Put another configuration in force."""
@@ -179,6 +185,8 @@ class Conversation:
         finally:
             self.waiting = None
             self.desk.books.ended(context, None)
+        if rule is not None and rule.is_login:
+            self._has_sent_login = True
         if rule is not None and rule.is_login and rule.reply is not None:
             own_id = id_of(judged.document, rule.reply.id) if rule.reply.id else None
             self._login = Login(rule.reply, own_id, self.desk.system.now())

@@ -27,8 +27,7 @@ from sealgate.http.websocket import (
     code_and_reason,
     frame,
 )
-from sealgate.keys.bot import Bot
-from sealgate.streams.access import Wanted
+from sealgate.streams.access import Asker, Wanted
 from sealgate.streams.conversation import Conversation
 from sealgate.streams.orders import Desk
 from sealgate.streams.own_token import OwnToken
@@ -38,6 +37,7 @@ from sealgate.streams.tally import Rate, StreamStatus, Traffic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sealgate.http.headers import Head
     from sealgate.request.admission import Peer
 
 MOST_UNREAD_BYTES: Final = 64 * 1024  # of a bot before its connection is held
@@ -66,17 +66,19 @@ class OpenStream:
         desk: Desk,
         request_id: str,
         wanted: Wanted,
-        bot: Bot,
+        asker: Asker,
         signer: StreamSigner,
         bot_end: ServerConnection,
         exchange_end: UpstreamConnection,
-        token: OwnToken,
     ) -> None:
-        self.talk = Conversation(self, desk, request_id, wanted.stream, bot, signer, token)
+        self.talk = Conversation(
+            self, desk, request_id, wanted.stream, asker.bot, signer, OwnToken(asker.token)
+        )
         self.since = desk.system.wall()
         self.began = desk.system.now()
         self.end = ("bot", _NO_CLOSE, "")
         self.on_end: Callable[[OpenStream], None] | None = None
+        self._head = asker.head
         self._bot_end = bot_end
         self._exchange_end = exchange_end
         self._follower = FrameFollower()
@@ -99,10 +101,9 @@ class OpenStream:
         return self._bot_end.transport is None
 
     @property
-    def own_address(self) -> tuple[str, str] | None:
-        """The bot's own address at which it was opened, None for one of all bots."""
-        peer: Peer = self._bot_end.peer
-        return peer.own
+    def proof(self) -> "tuple[Head, Peer]":
+        """By what its bot proved itself: the head that opened it, and the other end of its connection."""
+        return self._head, self._bot_end.peer
 
     @property
     def task(self) -> "asyncio.Task[None] | None":

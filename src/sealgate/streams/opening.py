@@ -26,7 +26,7 @@ from sealgate.request.admission import Ticket, choose_key, credentials, unknown_
 from sealgate.request.context import OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.replies import Reply, passed_on
-from sealgate.streams.access import Wanted, check_open, find_wanted
+from sealgate.streams.access import Asker, Wanted, check_open, find_wanted
 from sealgate.streams.life import OpenStream
 from sealgate.streams.own_token import OwnToken
 from sealgate.streams.registry import Streams
@@ -87,8 +87,8 @@ class StreamOpener:
             raise Refusal("bad_request", "The client sent data after the upgrade, before the reply.")
         key, protocols = check_offer(request.head), offered_protocols(request.head)
         sent = None if pipeline.backend.rules.local is not None else credentials(fields)
-        token = OwnToken(b"" if sent is None else sent[1])
-        if any(map(token.is_in, (target.encode("latin-1"), fields.passed, *protocols))):
+        token = b"" if sent is None else sent[1]
+        if any(map(OwnToken(token).is_in, (target.encode("latin-1"), fields.passed, *protocols))):
             detail = "The bot's gateway token is in a part of the upgrade that goes to the exchange."
             raise Refusal("bot_forbidden", detail, advice="Send it only in X-Gateway-Token or Authorization.")
         if not bot.keys:
@@ -123,11 +123,10 @@ class StreamOpener:
                 self._desk,
                 context.request_id,
                 wanted,
-                bot,
+                Asker(bot, fields, token),
                 signer,
                 request.connection,
                 connection,
-                token,
             )
             self._registry.begin(stream)
         return _switching(key, answer, stream)

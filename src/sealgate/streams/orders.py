@@ -29,7 +29,7 @@ from sealgate.request.handler import Report
 from sealgate.request.pipeline import Pipeline
 from sealgate.streams.access import Judged
 from sealgate.streams.tally import Tally
-from sealgate.venues.replies import Judge, Verdict
+from sealgate.venues.replies import Judge, Means, Verdict
 from sealgate.venues.routes import Lane
 from sealgate.venues.stream_sealer import Moment
 from sealgate.venues.streams import MessageRule, MessageSigning, ReplyRule, id_of
@@ -40,6 +40,8 @@ _FRESH = 1 / 3  # of the exchange's window a timestamp may age before it is sent
 # What stands for a status in the record: the exchange sends none.
 _STATUSES = {"done": 200, "refused": 400, "limited": 429, "unknown": 504}
 _UNSETTLED = 202
+# What an exchange may say of an order on a stream on which nobody has logged in.
+_OF_LOGIN = frozenset({Means.SIGNATURE, Means.KEY, Means.PERMISSION, Means.TIMESTAMP})
 _GONE = 499  # as in request/handler.py
 
 
@@ -72,6 +74,8 @@ class Carrier(Protocol):
     def live_key(self) -> LiveKey: ...  # noqa: D102
     @property
     def task(self) -> "asyncio.Task[None] | None": ...  # noqa: D102
+    @property
+    def lacks_login(self) -> bool: ...  # noqa: D102
 
     async def stamp(self, signing: MessageSigning | None, text: str, context: RequestContext) -> Moment:
         """Return the moment of a message. Raises Refusal."""
@@ -119,6 +123,7 @@ class StreamOrder:
         self.id = id_of(judged.document, rule.id) if rule is not None and rule.id else None
         self.rule: ReplyRule | None = rule if rule is None or self.id or not rule.id else None
         self.ticket = ticket
+        self._is_signed = judged.rule is not None and judged.rule.signing is not None
         self._stream = stream
         self._permit = permit
         self._context = context
@@ -146,6 +151,10 @@ class StreamOrder:
             wait_s = self.rule.wait_s(document, exchange.clock.server_now()) if meaning == "limited" else None
             head = ReplyHead([], {} if wait_s is None else {"retry-after": f"{wait_s:.3f}"}, None)
             verdict = _verdict(exchange.upstream.judge, meaning, status, text.encode())
+            if self._stream.lacks_login and not self._is_signed and verdict.means in _OF_LOGIN:
+                # It says nothing of the key, with which nothing was signed.
+                verdict = exchange.upstream.judge.judge(_STATUSES["refused"], b"")
+                self._context.detail = "the bot has not logged in on this stream"
             answer = Answer(status, "", head, text.encode(), verdict)
             self._stream.pipeline.learner.learn(self.ticket, answer, self._permit, self._context, now)
         self._end(conclusion, status)

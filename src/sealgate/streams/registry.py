@@ -8,6 +8,9 @@ import structlog
 
 from sealgate.config import ExchangeConfig
 from sealgate.errors import Refusal
+from sealgate.http.headers import Head
+from sealgate.keys.bot import Bot
+from sealgate.request.admission import Peer, identify
 from sealgate.request.pipeline import Pipeline
 from sealgate.request.router import Router
 from sealgate.streams.life import OpenStream
@@ -124,8 +127,8 @@ class Streams:
     def adopt(self, router: Router) -> None:
         """Put another configuration in force for the open streams.
 
-        Streams whose exchange, bot or key is gone or replaced are closed: a stream keeps the connection and
-        the key that it was opened with.
+        A stream keeps the connection and the key that it was opened with. Those whose exchange, bot, token or
+        key is gone or replaced are closed.
         """
         self.most = router.generation.config.listen.max_streams
         for stream in tuple(self._open):
@@ -144,8 +147,8 @@ class Streams:
                 gone = f"the key {alias} is gone"
             elif stream.talk.rules.uses_key and _proof(pipeline, alias) != stream.talk.live_key.key.proof:
                 gone = f"the key {alias} has been replaced"
-            elif stream.own_address is not None and stream.own_address not in pipeline.backend.rules.own:
-                gone = f"the address of the bot {bot.name} is gone"
+            elif not _is_still(bot, pipeline, *stream.proof):
+                gone = f"the token or the address of the bot {bot.name} is no longer valid"
             elif stream.talk.rules.needs not in bot.may:
                 gone = f"the bot {bot.name} may no longer open it"
             else:
@@ -153,6 +156,14 @@ class Streams:
                 continue
             detail = f"{gone} since the configuration was reloaded"
             stream.close(_RESTART, Refusal("bot_forbidden", detail))
+
+
+def _is_still(bot: Bot, pipeline: Pipeline, head: Head, peer: Peer) -> bool:
+    """Whether what proved who the bot is still does: its token, user, certificate or own address."""
+    try:
+        return identify(head, pipeline.backend.rules, peer).name == bot.name
+    except Refusal:
+        return False
 
 
 def _proof(pipeline: Pipeline, alias: str) -> Hashable:
