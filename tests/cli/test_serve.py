@@ -173,7 +173,7 @@ async def test_a_second_one_says_that_the_first_runs_already(tmp_path: Path, way
             assert line == (
                 f"sealgate: error: already running: pid {pid}, at {bots}; apply changes to it with "
                 f"`sealgate reload`, or stop it (kill {pid}); for a second gateway, give this one "
-                "addresses of its own"
+                "its own addresses"
             )
             program.tell(signal.SIGKILL)
             await program.end()
