@@ -150,6 +150,27 @@ def test_a_secret_that_cannot_be_right_is_refused(folder: Path, text: str, said:
     assert f"--secret-file: {said}" in result.stderr or said in result.stderr
 
 
+def test_force_makes_secrets_private_whatever_was_there(folder: Path) -> None:
+    (folder / "main.secret").symlink_to(folder / "elsewhere")
+    (folder / "grid.token").touch(0o644)
+    (folder / "sealgate.toml").touch(0o640)
+    assert init(*BYBIT, "--force", "--bot", "grid").exit_code == 0
+    modes = {file.name: stat.S_IMODE(file.lstat().st_mode) for file in folder.iterdir()}
+    assert modes == {"main.secret": 0o600, "grid.token": 0o600, "sealgate.toml": 0o640}
+    assert not (folder / "main.secret").is_symlink()
+
+
+def test_a_venue_file_writes_no_line_of_its_own(folder: Path) -> None:
+    (folder / "evil.toml").write_text(
+        'name = "evil"\ntitle = "E\\n[bots.evil]"\nbase_url = "https://api.example.com"\n'
+        '[signing]\nmessage = "{timestamp}"\n[signing.headers]\nS = "{signature}"\n'
+    )
+    told = init("--venue", "./evil.toml", "--api-key", "x", "--secret-file", "-", "--bot", "grid")
+    assert told.exit_code != 0
+    assert "title has characters that are not printable" in told.output
+    assert not (folder / "sealgate.toml").exists()
+
+
 @pytest.mark.parametrize("name", ["main.secret", "grid.token"])
 def test_a_file_that_is_there_is_replaced_with_force_alone(folder: Path, name: str) -> None:
     (folder / name).write_text("mine")

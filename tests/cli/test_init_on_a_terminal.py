@@ -252,7 +252,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_left_as_it_is(folder: Path) -
     with in_a_terminal("config", "init", "--venue", "kraken", folder=folder) as terminal:
         terminal.answer("API key: ", "ak-public-2")
         terminal.answer("not shown): ", "c2VjcmV0")
-        terminal.until("Enter for none")
+        terminal.until("- for none")
         file.write_text(text := file.read_text() + "# mine\n")
         terminal.answer("): ")
         assert terminal.end() == 2

@@ -33,6 +33,10 @@ async def test_a_refusal_looks_like_the_errors_of_the_exchange_that_the_request_
         assert (head.status, head.body) == (401, b"")
         upgrade = await two.ask(request(b"GET", b"/perp/stream.bybit.com/v5/private", *UPGRADE))
         assert (upgrade.status, json.loads(upgrade.body)["retCode"]) == (401, 10003)
+        page = request(b"GET", b"/perp/v5/order", GRID, b"Origin: https://page.example")
+        assert (await two.ask(page)).status == 403
+        elsewhere = request(b"GET", b"/perp/v5/order", GRID).replace(b"127.0.0.1", b"page.example")
+        assert (await two.ask(elsewhere)).status == 421
         # 3. Plain: the other exchange, and none.
         check_problem(await two.ask(request(b"GET", b"/spot/v1/trade/x")), 401, "bot_unauthenticated")
         plain = await two.ask(request(b"GET", b"/other/v5/order", GRID))

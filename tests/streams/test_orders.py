@@ -226,6 +226,28 @@ async def test_pings_and_pongs_go_past_an_order_that_waits(lab: Lab) -> None:
     await stream.close()
 
 
+async def test_a_message_behind_an_order_that_waits_is_sent_after_it(lab: Lab) -> None:
+    stream = await lab.open()
+    await stream.send_json(order(1, status=429))
+    await stream.receive_json()
+    await stream.send_json(order(2))
+    await until(lambda: len(lab.gateway.services.in_flight) == 1)
+    await stream.send_json({"op": "subscribe"})
+    assert [(await stream.receive_json())["op"] for _ in range(2)] == ["order.place", "subscribe"]
+    assert [json.loads(one)["op"] for one in lab.exchange.messages[1:]] == ["order.place", "subscribe"]
+    await stream.close()
+
+
+async def test_a_message_that_is_neither_signed_nor_an_order_has_no_record(lab: Lab) -> None:
+    stream = await lab.open(bot="EYE")
+    await stream.send_json({"op": "subscribe"})
+    assert await stream.receive_json() == {"op": "subscribe"}
+    await stream.close()
+    await lab.outcomes.until(1)
+    await until(lambda: len(lab.gateway.streams) == 0)
+    assert [one.method for one in lab.outcomes.all] == ["GET"]
+
+
 async def test_a_wait_that_a_refusal_states_is_kept(lab: Lab) -> None:
     stream = await lab.open()
     await stream.send_json(order(1, status=429, wait=3600))

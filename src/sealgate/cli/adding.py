@@ -79,6 +79,7 @@ def _added(answering: Answering, before: str, old: Config, answers: Answers, new
     try:
         added = with_exchange(before, only, whole)
         config = load_text(added.text, answering.file, os.environ)
+        _check_names(old, config, new, bot)
         _check_rest(old, config, bot)
     except (NotAddedError, ConfigError) as error:
         leave_with_error(_by_hand(answering, str(error), old, tables))
@@ -88,11 +89,27 @@ def _added(answering: Answering, before: str, old: Config, answers: Answers, new
     ]
     if is_new_bot:
         changes.append(f"[bots.{bot}] is new" + ("" if old.bots else ": from now on, each bot needs a token"))
+    gained = [name for name in old.bots if new.has_key and new.key in old.keys_of(name)]
+    if gained:
+        changes.append(f"{', '.join(gained)} may use it as well, with the key {new.key}")
     if not old.exchanges:
         address = f"http://{config.listen.tcp}/{only}"
         changes.append(f"bots now write the exchange's name before its paths: {address}/…")
     may = bot or next((one for one in config.bots if new.key in config.keys_of(one)), "")
     return Written(added.text, tuple(changes), new.name, may)
+
+
+def _check_names(old: Config, new: Config, added: Exchange, bot: str) -> None:
+    """Raise NotAddedError if a new file has other exchanges, keys or bots than the old ones and the added."""
+    expected = {
+        "exchanges": {*old.served, added.name},
+        "keys": {*old.keys, added.key},
+        "bots": {*old.bots, *([bot] if bot else ())},
+    }
+    found = {"exchanges": {*new.served}, "keys": {*new.keys}, "bots": {*new.bots}}
+    for table, names in expected.items():
+        if names != found[table]:
+            raise NotAddedError(f"{table} would have others: {', '.join(sorted(names ^ found[table]))}")
 
 
 def _check_rest(old: Config, new: Config, bot: str) -> None:

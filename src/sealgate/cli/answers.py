@@ -26,6 +26,7 @@ from sealgate.venues.venue import Venue
 
 _LIVE = "live"
 _WIDTH = 76
+_NO_BOT = "-"
 
 
 class Answering:
@@ -108,15 +109,19 @@ class Answering:
         return self._answer("--bot", "A name for your bot", self._fault_of_bot, "grid")
 
     def bot_of(self, old: Config) -> str:
-        """Answer which bot gets the key of the exchange that is added, "" for none."""
+        """Answer which bot gets the key of the exchange that is added, "" for none.
+
+        Only a person who is asked gets a bot offered.
+        """
         listed = "".join(f"{name}, " for name in old.bots)
+        offered = next(iter(old.bots), "") if self._asks else ""
 
         def fault(answer: str) -> str | None:
-            return None if not answer or answer in old.bots else self._fault_of_bot(answer)
+            return None if answer in {"", _NO_BOT, *old.bots} else self._fault_of_bot(answer)
 
-        return self._answer(
-            "--bot", f"Bot that may use it ({listed}a new name, or Enter for none)", fault, ""
-        )
+        question = f"Bot that may use it ({listed}a new name, or {_NO_BOT} for none)"
+        answer = self._answer("--bot", question, fault, offered)
+        return "" if answer == _NO_BOT else answer
 
     def complete(self) -> None:
         """Leave if an answer is missing for which nobody can be asked."""

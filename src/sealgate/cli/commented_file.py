@@ -27,7 +27,7 @@ def write_starter(file: Path, venue_names: Sequence[str], *, is_forced: bool) ->
     several = dict(zip(names, zip(venues, texts, strict=True), strict=True))
     text = starter_of_several(several) if len(venues) > 1 else starter_text(venues[0], texts[0])
     try:
-        write_files({file: text.encode()}, [file] if is_forced else ())
+        write_files({file: text.encode()}, [file] if is_forced else (), as_before=file)
     except FileExistsError:
         fix = "pass another --config FILE or --force, or add an exchange to it (see --help)"
         leave_with_error(f"{file} exists already and was not changed; {fix}")

@@ -179,7 +179,8 @@ def _write(answering: "Answering", written: "Written", before: str | None) -> No
         leave_with_error(f"{file} was changed by someone else meanwhile; nothing was written, run this again")
     files = {**answering.secrets.files, file: written.text.encode()}
     try:
-        write_files(files, [*files] if answering.is_forced else [] if before is None else [file])
+        replaced = [*files] if answering.is_forced else [] if before is None else [file]
+        write_files(files, replaced, as_before=file)
     except FileExistsError as error:
         leave_with_error(f"{error.filename2 or error.filename} exists already; nothing was changed")
 

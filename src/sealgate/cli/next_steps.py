@@ -19,6 +19,7 @@ def next_steps(config: Config, file: Path, exchange: str, bot: str, *, is_new: b
     """
     is_found = file == Path(DEFAULT_FILE) and not os.environ.get(FILE_VARIABLE)
     option = "" if is_found else f" --config {shlex.quote(str(file))}"
+    has_none = bool(config.bots) and not bot
     served, token = config.served[exchange], config.bots[bot].token if bot else None
     name = f"/{exchange}" if served.at else ""
     scheme = "https" if config.listen.tls_cert else "http"
@@ -31,6 +32,9 @@ def next_steps(config: Config, file: Path, exchange: str, bot: str, *, is_new: b
         yield f"sealgate reload{option}   # if the gateway runs; else:"
     yield f"sealgate serve{option}    # runs the gateway until Ctrl-C"
     yield ""
+    if has_none:
+        yield "No bot has its key yet: add the key to `keys` of a bot, for these lines with the bot's token."
+        yield ""
     yield "While it runs, in another terminal, a signed read through it:"
     yield ""
     yield from curl_lines(url, token)

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -10,8 +11,12 @@ _MODE = 0o600
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-def write_files(files: Mapping[Path, bytes], replaced: Collection[Path] = ()) -> None:
-    """Write files with mode 0600; each of the `replaced` takes the place of another, with its mode.
+def write_files(
+    files: Mapping[Path, bytes], replaced: Collection[Path] = (), as_before: Path | None = None
+) -> None:
+    """Write files with mode 0600; each of the `replaced` takes the place of another.
+
+    The one that is `as_before` has the mode of the regular file that it replaces.
 
     No symbolic link is followed. Raises OSError, of which FileExistsError: then no file was made, and none
     replaced. Only where the last of several that are replaced fails, the others are new already.
@@ -21,7 +26,7 @@ def write_files(files: Mapping[Path, bytes], replaced: Collection[Path] = ()) ->
     try:
         # 1. Whole under other names: a full disk must not cost what is there, nor leave a part.
         for file, content in files.items():
-            mode = file.lstat().st_mode & 0o777 if file in replaced and os.path.lexists(file) else _MODE
+            mode = _mode_of(file) if file == as_before else _MODE
             try:
                 _write(drafts[file], content, mode)
             except OSError as error:
@@ -42,6 +47,15 @@ def write_files(files: Mapping[Path, bytes], replaced: Collection[Path] = ()) ->
         for draft in drafts.values():
             with contextlib.suppress(OSError):
                 draft.unlink()
+
+
+def _mode_of(file: Path) -> int:
+    """Return the mode of a regular file, 0600 where there is none: that of a link says nothing."""
+    try:
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        return _MODE
+    return stat.S_IMODE(mode) & 0o777 if stat.S_ISREG(mode) else _MODE
 
 
 def _place(draft: Path, file: Path, content: bytes) -> None:

@@ -37,6 +37,8 @@ _UNKNOWN: Final = Conclusion.UNKNOWN  # looked up once, as in context.py
 _GONE = 499  # the record's status if the bot disconnected before the reply, as in nginx
 _DELAY_S = 0.005
 _MOST = 16  # at once
+# What is refused of these is no call of an exchange.
+_NO_CALLS = frozenset({"method_refused", "host_refused", "browser_refused"})
 
 
 class Handler:
@@ -120,6 +122,7 @@ class Handler:
         context.exchange = own or self.router.common
         context.refusal = refusal
         shape = self.router.errors_of("", own)
+        shape = None if shape is None else replace(shape, statuses={})
         reply = problem(refusal, context.request_id, self._system.wall(), shape)
         context.end(refusal.reason.status, self._system.now())
         self._report(context)
@@ -136,7 +139,7 @@ class Handler:
             return await pipeline.carry(request, target, context)
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head
-            delay_s, shape = self._delay_s(request, refusal), self._shape(request, own)
+            delay_s, shape = self._delay_s(request, refusal), self._shape(request, own, refusal.slug)
             # A malformed request may end at another place than the parser assumed.
             request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
             if context.bot is None:  # for unauthenticated clients, keep little while their reply is delayed
@@ -147,29 +150,31 @@ class Handler:
         except asyncio.CancelledError:
             if context.refusal is None or not context.take_back_stop():
                 raise
-            shape = self._shape(request, own)
+            shape = self._shape(request, own, context.refusal.slug)
         except ConnectionError:
             raise
         except Exception:
             with contextlib.suppress(Exception):  # the log itself may have failed
                 log.exception("internal_error", request_id=context.request_id, exchange=context.exchange)
             context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
-            shape = self._shape(request, own)
+            shape = self._shape(request, own, context.refusal.slug)
         if delay_s:
             await self._system.sleep(delay_s)
         context.enter(OWN, self._system.now())  # ends the stage in which it was refused, such as the queue
         is_unknown = context.conclusion is _UNKNOWN
         return problem(context.refusal, context.request_id, self._system.wall(), shape, is_unknown=is_unknown)
 
-    def _shape(self, request: Incoming, own: str) -> ErrorShape | None:
+    def _shape(self, request: Incoming, own: str, slug: str) -> ErrorShape | None:
         """Return how the exchange of a request states errors, None where none is known.
 
-        The status stays the reason's where a client sees nothing else, or any but 101 means the same.
+        The status stays the reason's where a client sees nothing else, where any but 101 means the same, and
+        for what is no call of an exchange: a 200 to CONNECT would open a tunnel.
         """
         shape = self.router.errors_of(request.head.target, own)
-        if shape is not None and (request.head.method == "HEAD" or offers_websocket(request.head)):
-            return replace(shape, statuses={})
-        return shape
+        if shape is None:
+            return None
+        is_bare = request.head.method == "HEAD" or offers_websocket(request.head) or slug in _NO_CALLS
+        return replace(shape, statuses={}) if is_bare else shape
 
     def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
         """Return the delay of a refusal: only for a wrong token, not for a missing one."""

@@ -60,7 +60,7 @@ class Router:
         pipeline = self.pipelines.get(name)
         if pipeline is not None and rest:
             return pipeline, rest
-        # Reveal names only to clients with a valid token.
+        # Name an exchange only to clients with a valid token.
         bot = self._any.identify(request, context)
         if name not in bot.exchanges:
             raise unknown_exchange(bot, name)
@@ -72,7 +72,8 @@ class Router:
     def errors_of(self, target: str, own: str) -> ErrorShape | None:
         """Return how the exchange that a request names states errors; None if its file does not say.
 
-        `own` is as with `choose`, `target` the head's.
+        `own` is as with `choose`, `target` the head's. A client without a token can tell by the shape of its
+        401 whether a name that it guessed is an exchange's: that is the price of a client's right exception.
         """
         pipeline = self.pipelines.get(own or self.common or split_target(target)[0])
         return None if pipeline is None else pipeline.backend.config.venue.errors

@@ -4,6 +4,7 @@ A client library knows the errors of its exchange and no others. Each reason of 
 class, and the file says how the exchange itself would state an error of that class.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -134,5 +135,5 @@ def _check_template(table: Table, key: str, template: Any, fields: tuple[str, ..
         elif isinstance(value, str):
             for unknown in set(_FIELD.findall(value)) - set(fields):
                 raise table.error(key, f"unknown name {{{unknown}}}; {did_you_mean(unknown, fields)}")
-        elif not isinstance(value, int | float):
+        elif not isinstance(value, int | float) or not math.isfinite(value):
             raise table.error(key, f"{key} has {value!r}, which JSON has no word for")

@@ -226,6 +226,14 @@ def _with_path(text: Template, signed: str) -> Template:
     )
 
 
+def _plain(table: Table, key: str, default: str | None = None) -> str:
+    """Return a text for people. A line end in it would end a comment of a configuration file."""
+    text = table.text(key, default)
+    if not text.isprintable():
+        raise table.error(key, f"{key} has characters that are not printable")
+    return text
+
+
 def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
     """Read and check a venue's file; `file` is its name for messages. Raises VenueError.
 
@@ -236,7 +244,7 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
     prefix = whole.checked("prefix", _PATH, "a path such as /v1", "")
     clock = whole.table("clock", ("path", "field"))
     reads = whole.table("reads", ("signed", "keys", "prices"))
-    name, title = whole.checked("name", _NAME, "a name such as my-venue"), whole.text("title")
+    name, title = whole.checked("name", _NAME, "a name such as my-venue"), _plain(whole, "title")
     schemes = read_schemes(whole.table("signing", SIGNING_KEYS))
     own_headers = {name.lower() for signing in schemes.values() for name, _ in signing.headers}
     routes = (*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix))
@@ -253,7 +261,7 @@ def read_venue(file: str, text: str, find: Find = find_none) -> Venue:
         prefix=prefix,
         checked=whole.text("checked", ""),
         tier=whole.text("tier", ""),
-        note=whole.text("note", ""),
+        note=_plain(whole, "note", ""),
         schemes=schemes,
         clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
         clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
