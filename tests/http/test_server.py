@@ -432,7 +432,7 @@ def test_each_request_is_served_once_and_in_order_however_it_comes(data: st.Data
 @pytest.mark.parametrize(
     ("max_connections", "room", "bound"),
     [
-        pytest.param(2, 2, "listen.max_connections open", id="configured"),
+        pytest.param(2, 2, "listen.max_connections connections open", id="configured"),
         pytest.param(1000, 2, "as its limit of open files (ulimit -n) allows", id="granted"),
     ],
 )
