@@ -79,8 +79,9 @@ def in_a_terminal(
             os.close(leader)
 
 
-# The program is in the foreground, so that Ctrl-C reaches it.
+# The program is in the foreground, so that Ctrl-C reaches it; a shell's background job would ignore it.
 _IN_FRONT = (
-    "import fcntl, runpy, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); sys.argv[0] = 'sealgate'; "
+    "import fcntl, runpy, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); sys.argv[0] = 'sealgate'; "
     "runpy.run_module('sealgate', run_name='__main__', alter_sys=False)"
 )
