@@ -47,6 +47,7 @@ secret = "env:EXCHANGE_SECRET"
 [bots.grid]
 token = "env:GRID"
 """
+WIDER = "Lift a wider halt with its own options, or all halts with `sealgate resume`."
 
 
 class Desk:
@@ -120,11 +121,11 @@ async def test_halt_and_resume_at_one_exchange(tmp_path: Path) -> None:
         assert (code, told.splitlines()[-1]) == (0, "halted: all bots at spot")
         assert [await desk.order(name) for name in ("/spot", "/perp")] == [(503, "halted"), (200, None)]
         code, told = await desk.tell("resume", "--exchange", "perp")
-        none = "no halt has exactly this scope: all bots at perp; nothing has changed"
-        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots at spot"])
+        none = "no halt lies within this scope: all bots at perp; nothing has changed"
+        assert (code, told.splitlines()[1:]) == (0, [f"{none}. {WIDER}", "halted: all bots at spot"])
         code, told = await desk.tell("resume", "--bot", "grid", "--exchange", "spot")
-        none = "no halt has exactly this scope: bot grid at spot; nothing has changed"
-        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots at spot"])
+        none = "no halt lies within this scope: bot grid at spot; nothing has changed"
+        assert (code, told.splitlines()[1:]) == (0, [f"{none}. {WIDER}", "halted: all bots at spot"])
         code, told = await desk.tell("resume")
         assert (code, told.splitlines()[1:]) == (0, ["resumed: all bots at spot", "no orders are halted"])
         assert await desk.order("/spot") == (200, None)
@@ -136,8 +137,8 @@ async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
         assert (code, told.splitlines()[1:]) == (0, ["no orders are halted"])
         await desk.tell("halt")
         code, told = await desk.tell("resume", "--bot", "grid")
-        none = "no halt has exactly this scope: bot grid; nothing has changed"
-        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots"])
+        none = "no halt lies within this scope: bot grid; nothing has changed"
+        assert (code, told.splitlines()[1:]) == (0, [f"{none}. {WIDER}", "halted: all bots"])
         assert "orders_resumed" not in desk.program.output
         await desk.tell("resume")
         await desk.program.line('"orders_resumed"')

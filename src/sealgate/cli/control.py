@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
 _NO_GATEWAY = "the program that listens there is not a Sealgate gateway; check admin.unix"
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
+_WIDER = "Lift a wider halt with its own options, or all halts with `sealgate resume`."
 
 
 def gateway_options(command: Any) -> Any:
@@ -234,9 +235,8 @@ def resume(
     changes = [f"{words}: used again from now on" for words in said["used_again"]]
     changes += [f"resumed: {halt['words']}" for halt in said["lifted"]]
     if said["halts"] and not said["lifted"]:
-        changes.append(
-            f"no halt has exactly this scope: {Scope(bot, key, exchange).words}; nothing has changed"
-        )
+        scope = Scope(bot, key, exchange).words
+        changes.append(f"no halt lies within this scope: {scope}; nothing has changed. {_WIDER}")
     _print_halts(said, gateway, changes, as_json=as_json)
 
 
