@@ -271,11 +271,11 @@ def test_an_offer_of_our_own() -> None:
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
-        ([(b"Upgrade", b"h2c"), (b"Sec-WebSocket-Accept", accept_of(KEY))], "not to a WebSocket"),
+        ([(b"Upgrade", b"h2c"), (b"Sec-WebSocket-Accept", accept_of(KEY))], "not switch to WebSocket"),
         ([(b"Sec-WebSocket-Accept", accept_of(KEY))], ""),
         ([(b"Sec-WebSocket-Accept", accept_of(KEY)), (b"Sec-WebSocket-Protocol", b"one")], ""),
-        ([], "does not answer"),
-        ([(b"Sec-WebSocket-Accept", b"x")], "does not answer"),
+        ([], "does not match"),
+        ([(b"Sec-WebSocket-Accept", b"x")], "does not match"),
         ([(b"Sec-WebSocket-Accept", accept_of(KEY)), (b"Sec-WebSocket-Extensions", b"x")], "extension"),
         ([(b"Sec-WebSocket-Accept", accept_of(KEY)), (b"Sec-WebSocket-Protocol", b"zwei")], "subprotocol"),
     ],

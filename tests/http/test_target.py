@@ -73,7 +73,7 @@ AMBIGUOUS = {
     "longer than 8000 bytes": [
         "/v1/trade/" + "a/" * 4000,
     ],
-    "leave out the ?": [
+    "remove the ?": [
         "/v1/trade/order?",
     ],
 }
