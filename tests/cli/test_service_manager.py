@@ -62,7 +62,7 @@ async def test_an_exchange_that_is_away_does_not_keep_it_from_being_started(tmp_
     address = str(tmp_path / "notify")
     async with under(address, "http://127.0.0.1:9", tmp_path) as (manager, _):
         await manager.hears("READY=1")
-        await manager.hears("STATUS=not ready: clock not synced")
+        await manager.hears("STATUS=not ready: clock not synchronized")
 
 
 async def test_refused_signatures_are_in_the_status(upstream: Upstream, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_plain_line() -> None:
 
 
 def test_a_clock_that_is_not_synced_says_so() -> None:
-    assert "clock not synced yet" in plain(Picture(0.0, 0.0, 0, None, None, team(0, 0), team(0, 0)))
+    assert "clock not synchronized yet" in plain(Picture(0.0, 0.0, 0, None, None, team(0, 0), team(0, 0)))
 
 
 def test_the_contrast_fits_onto_a_terminal() -> None:

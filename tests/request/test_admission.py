@@ -903,6 +903,10 @@ def test_the_path_of_a_stream_is_not_shown_nor_sent_without_an_upgrade(
             authorise(bot, method, f"/{host}{path}", head_of({}), STREAMED)
         assert refused.value.slug == "upgrade_refused"
         assert "listen-key" not in refused.value.detail
+        with_prefix = replace(STREAMED, prefix="/v1/trade")
+        with pytest.raises(Refusal) as refused:
+            authorise(bot, method, f"/{host}{path}", head_of({}), with_prefix)
+        assert refused.value.slug == "upgrade_refused"
     assert (
         authorise(GRID, method, "/ws.example.com/x", head_of({}), STREAMED).target.path == "/ws.example.com/x"
     )

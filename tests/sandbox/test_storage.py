@@ -203,7 +203,7 @@ BAD_FILES = [
         _future_schema,
         f"has schema {SCHEMA_VERSION + 1}, this program knows {SCHEMA_VERSION}",
     ),
-    ("a folder", _folder, "it is a folder; and name a file in it"),
+    ("a folder", _folder, "it is a folder; name a file in it"),
 ]
 
 

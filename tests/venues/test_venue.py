@@ -486,6 +486,7 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
         ("# nothing\n", "1: name is missing"),
         ("name = \n", "1: not valid TOML: Invalid value"),
         ('name = "x', "1: not valid TOML: Unterminated string"),
+        ('note = "one line\\nand another"\n' + LEAST, "1: note has characters that are not printable"),
         (LEAST.replace("message", "mesage"), "4: unknown key mesage; did you mean message?"),
         (
             LEAST.replace("message", "zzzzzz"),
