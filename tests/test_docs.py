@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from rig.key_pools import only
 from sealgate.config import Config
-from sealgate.config.venues import COMMON
+from sealgate.config.names import COMMON
 from sealgate.errors import REASONS
 from sealgate.exchange.clock import ClockStatus
 from sealgate.limits.status import LimitStatus, SharingStatus

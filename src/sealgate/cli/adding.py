@@ -10,13 +10,11 @@ from sealgate.config import Config, ConfigError
 from sealgate.config.added import Exchange, NotAddedError, with_exchange
 from sealgate.config.first_file import Answers, bot_table, first_file, further_tables
 from sealgate.config.load import load_text
+from sealgate.config.names import LONGEST_NAME, OF_EXCHANGE
 from sealgate.machine.terminal import leave_with_error
 from sealgate.venues.venue import Venue
 
-_LONGEST_NAME = 32
-# What belongs to the gateway, and to an exchange.
-_GATEWAY = ("cmd_env", "listen", "admin", "log", "journal")
-_EXCHANGE = ("venue", "environment", "base_url", "listen", "upstream", "signing", "clock", "limits", "routes")
+_NAMED = ("exchanges", "keys", "bots")
 
 
 class Written(NamedTuple):
@@ -114,11 +112,11 @@ def _check_names(old: Config, new: Config, added: Exchange, bot: str) -> None:
 
 def _check_rest(old: Config, new: Config, bot: str) -> None:
     """Raise NotAddedError if a new file says something else of what was in the old one, but for one bot."""
-    for table in _GATEWAY:
+    for table in Config.model_fields.keys() - {*OF_EXCHANGE, *_NAMED}:
         if getattr(old, table) != getattr(new, table):
             raise NotAddedError(f"{table} would change")
     for name, one in old.served.items():
-        for setting in _EXCHANGE:
+        for setting in (*OF_EXCHANGE, "listen"):
             if getattr(one, setting) != getattr(new.served[name], setting):
                 raise NotAddedError(f"{setting} of {name} would change")
         if [*one.keys] != [*new.served[name].keys]:
@@ -130,8 +128,8 @@ def _check_rest(old: Config, new: Config, bot: str) -> None:
 
 def _free_name(answering: Answering, venue: Venue, answers: Answers, old: Config) -> str:
     """Return what the exchange is called in the file: as its venue, or with its environment behind."""
-    name = venue.name[:_LONGEST_NAME]
-    other = f"{name}-{answers.environment}"[:_LONGEST_NAME]
+    name = venue.name[:LONGEST_NAME]
+    other = f"{name}-{answers.environment}"[:LONGEST_NAME]
     if name in old.served and (not answers.environment or other in old.served):
         leave_with_error(
             f"{answering.file} has the exchange {name} already and was not changed; edit it there"

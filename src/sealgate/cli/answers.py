@@ -13,13 +13,13 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from sealgate.cli.questions import Fault, ask
+from sealgate.cli.questions import Fault, ask, name_of
 from sealgate.cli.secret_answers import SecretAnswers, fault_of_secret
 from sealgate.config import Config, values
 from sealgate.config.first_file import Answers
 from sealgate.config.names import STRANGER, STRANGERS_LABEL
 from sealgate.config.problems import problems_of
-from sealgate.config.venues import DEFAULT_VENUE, is_file, parse_venue, venue_names, venue_text
+from sealgate.config.venues import DEFAULT_VENUE, parse_venue, venue_names, venue_text_in
 from sealgate.machine.terminal import leave_with_error
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.venue import Venue
@@ -134,7 +134,7 @@ class Answering:
         def checked(text: str) -> str | None:
             return "is empty; it is needed" if not text and default is None else fault(text)
 
-        given = self.given.get(option.removeprefix("--").replace("-", "_"))
+        given = self.given.get(name_of(option))
         if given is not None:
             if (wrong := checked(given)) is not None:
                 leave_with_error(f"{option}: {wrong}")
@@ -192,11 +192,7 @@ class Answering:
 
     def _name_of(self, venue: Venue) -> str:
         """Return how the file names the venue, "" for the one that needs no name."""
-        if venue.name == DEFAULT_VENUE:
-            return ""
-        text = venue_text(venue)
-        is_found = not is_file(text) or self.file.absolute().parent == Path.cwd()
-        return text if is_found else str(Path(text).absolute())
+        return "" if venue.name == DEFAULT_VENUE else venue_text_in(self.file, venue)
 
 
 def _as_listed(name: str) -> str:

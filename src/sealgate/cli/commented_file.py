@@ -1,6 +1,5 @@
 """The commented file with every setting, for `config init --all`, and what has to be set in it."""
 
-import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,22 +7,22 @@ from pathlib import Path
 import click
 
 from sealgate.cli.frame import found_venue
-from sealgate.config.sources import DEFAULT_FILE, FILE_VARIABLE
+from sealgate.cli.next_steps import config_option_for
+from sealgate.config.names import LONGEST_NAME
 from sealgate.config.starter import starter_of_several, starter_text
-from sealgate.config.venues import default_venue
+from sealgate.config.venues import default_venue, venue_text_in
+from sealgate.machine.findings import listed
 from sealgate.machine.new_files import write_files
-from sealgate.machine.terminal import leave_with_error, listed
+from sealgate.machine.terminal import leave_with_error
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.venue import Venue
-
-_LONGEST_NAME = 32
 
 
 def write_starter(file: Path, venue_names: Sequence[str], *, is_forced: bool) -> None:
     """Write the file for these exchanges, and say what has to be set in it."""
     venues = [found_venue(name) for name in venue_names] or [default_venue()]
     names = _exchange_names(venues) if len(venues) > 1 else [""]
-    texts = [_from(file, venue.file) for venue in venues]
+    texts = [venue_text_in(file, venue) for venue in venues]
     several = dict(zip(names, zip(venues, texts, strict=True), strict=True))
     text = starter_of_several(several) if len(venues) > 1 else starter_text(venues[0], texts[0])
     try:
@@ -40,7 +39,7 @@ def _exchange_names(venues: Sequence[Venue]) -> list[str]:
     """Return what the file calls the exchanges: as their venues, as far as a name may be long."""
     names: list[str] = []
     for venue in venues:
-        name = venue.name[:_LONGEST_NAME]
+        name = venue.name[:LONGEST_NAME]
         if name in names:
             leave_with_error(f"--venue: {name} is there twice; give each exchange once")
         names.append(name)
@@ -76,14 +75,4 @@ def _steps(file: Path, venues: Mapping[str, Venue]) -> Iterator[str]:
     if len(keys) > 1:
         token = shlex.quote(str(file.with_name("grid.token")))
         yield f"make the bot's token: (umask 077; sealgate token new > {token})"
-    is_found = file == Path(DEFAULT_FILE) and not os.environ.get(FILE_VARIABLE)
-    option = "" if is_found else f" --config {shlex.quote(str(file))}"
-    yield f"see what is missing: sealgate check{option}"
-
-
-def _from(file: Path, venue_file: str) -> str:
-    """Return how a configuration file names a venue's file, "" where it is a built-in one."""
-    if "/" not in venue_file:
-        return ""
-    is_beside = file.parent.resolve() == Path.cwd().resolve()
-    return venue_file if is_beside else str(Path(venue_file).absolute())
+    yield f"see what is missing: sealgate check{config_option_for(file)}"

@@ -13,7 +13,8 @@ import click
 
 from sealgate.cli.frame import found_venue
 from sealgate.cli.questions import can_ask
-from sealgate.machine.terminal import leave, leave_with_error, listed
+from sealgate.machine.findings import listed
+from sealgate.machine.terminal import leave, leave_with_error
 
 if TYPE_CHECKING:
     from sealgate.cli.adding import Written

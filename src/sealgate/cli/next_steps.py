@@ -11,14 +11,19 @@ from sealgate.config.first_read import curl_lines, first_read
 from sealgate.config.sources import DEFAULT_FILE, FILE_VARIABLE
 
 
+def config_option_for(file: Path) -> str:
+    """Return " --config FILE" for a command, "" if it finds the file by itself."""
+    is_found = file == Path(DEFAULT_FILE) and not os.environ.get(FILE_VARIABLE)
+    return "" if is_found else f" --config {shlex.quote(str(file))}"
+
+
 def next_steps(config: Config, file: Path, exchange: str, bot: str, *, is_new: bool) -> Iterator[str]:
     """Yield what to do now, for an exchange and a bot that may use it, "" if there is none.
 
     `is_new`: no gateway can have the file yet. What is to be pasted begins each line, so that it can be
     copied as it is.
     """
-    is_found = file == Path(DEFAULT_FILE) and not os.environ.get(FILE_VARIABLE)
-    option = "" if is_found else f" --config {shlex.quote(str(file))}"
+    option = config_option_for(file)
     has_none = bool(config.bots) and not bot
     served, token = config.served[exchange], config.bots[bot].token if bot else None
     name = f"/{exchange}" if served.at else ""

@@ -22,6 +22,11 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def name_of(option: str) -> str:
+    """Return the name by which a command gets an option: `api_key` for `--api-key`."""
+    return option.removeprefix("--").replace("-", "_")
+
+
 def ask(question: str, fault: Fault, default: str = "") -> str:
     """Return the answer without blanks around it. Raises EOFError."""
     shown = f"{question} [{default}]: " if default else f"{question}: "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sealgate.cli.questions import ask_unseen
+from sealgate.cli.questions import ask_unseen, name_of
 from sealgate.keys.files import SecretError, wipe
 from sealgate.keys.key_texts import is_der
 from sealgate.keys.signer import KeyMaterial, signer_of
@@ -53,7 +53,7 @@ class SecretAnswers:
 
         `may_be_file`: the answer may also be the path of a file. "" if nobody can be asked.
         """
-        given = self._given.get(option.removeprefix("--").replace("-", "_"))
+        given = self._given.get(name_of(option))
         # 1. In a file, which stays where it is.
         if given not in (None, STDIN):
             try:

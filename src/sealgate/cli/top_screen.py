@@ -318,8 +318,7 @@ def _open_pools(words: Figures) -> Iterator[RenderableType]:
 def _doubts(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     """Yield the orders in doubt of an exchange, or of all, each with what to do about it."""
     words = picture["words"]
-    both = zip(picture["journal"]["doubts"], words["orders"], strict=True)
-    shown = [(one, of) for one, of in both if chosen in ("", one["exchange"])]
+    shown = _with_words(picture["journal"]["doubts"], words["orders"], chosen)
     if not shown:
         return
     yield Text(words["doubts"], style="bold red")
@@ -329,10 +328,16 @@ def _doubts(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     yield Text()
 
 
+def _with_words(
+    ones: Sequence[Figures], words: Sequence[Figures], chosen: str
+) -> list[tuple[Figures, Figures]]:
+    """Return each with its words, of the chosen exchange alone; "" is all."""
+    return [(one, of) for one, of in zip(ones, words, strict=True) if chosen in ("", one["exchange"])]
+
+
 def _last_orders(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     """Yield the last order of each bot, by name."""
-    both = zip(picture["last_orders"], picture["words"]["last_orders"], strict=True)
-    shown = [(one, of) for one, of in both if chosen in ("", one["exchange"])]
+    shown = _with_words(picture["last_orders"], picture["words"]["last_orders"], chosen)
     if not shown:
         return
     where = ("exchange",) if len(picture["exchanges"]) > 1 else ()
@@ -350,8 +355,7 @@ def _last_orders(picture: Figures, chosen: str) -> Iterator[RenderableType]:
 
 def _streams(picture: Figures, chosen: str) -> Iterator[RenderableType]:
     """Yield the open streams of an exchange, or of all; of many, those that were opened first."""
-    both = zip(picture["streams"], picture["words"]["streams"], strict=True)
-    shown = [(one, words) for one, words in both if chosen in ("", one["exchange"])]
+    shown = _with_words(picture["streams"], picture["words"]["streams"], chosen)
     if not shown:
         return
     where = ("exchange",) if len(picture["exchanges"]) > 1 else ()

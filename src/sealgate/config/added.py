@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# What belongs to the exchange where a file is about one; the others are the gateway's.
-_OF_ONE = ("venue", "base_url", "environment", "upstream", "signing", "clock", "limits", "routes")
+from sealgate.config.names import OF_EXCHANGE
+from sealgate.machine.findings import listed
+
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BRACKETS = re.compile(r"^(\s*\[\[?\s*)")
 
@@ -90,19 +91,14 @@ def _exchanges_of(key: Mapping[str, Any], only: str) -> list[str]:
 
 def _into_several(document: "_Document", tree: Mapping[str, Any], name: str) -> Iterator[str]:
     """Turn a file about one exchange into one with a table for it; yield what was changed."""
-    moved = [setting for setting in _OF_ONE if setting in tree]
+    moved = [setting for setting in OF_EXCHANGE if setting in tree]
     document.move_below(f"exchanges.{name}")
     if moved:
-        yield f"{_listed(moved)} moved below [exchanges.{name}]: for that exchange alone"
+        yield f"{listed(moved)} moved below [exchanges.{name}]: for that exchange alone"
     for alias in tree.get("keys", {}):
         line = f'exchange = "{name}"'
         document.put(("keys", alias), (), line)
         yield f"keys.{alias} is valid there: {line}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 class _Document:
@@ -152,7 +148,7 @@ class _Document:
         last = kept
         for one in self._statements[:first]:
             if one.path:
-                last = moved if one.path[0] in _OF_ONE else kept
+                last = moved if one.path[0] in OF_EXCHANGE else kept
                 last += [*above, one]
                 above = []
             elif one.text.strip():
@@ -167,7 +163,7 @@ class _Document:
         if moved and moved[-1].text.strip() and rest:
             moved.append(_Statement("\n"))
         for one in rest:
-            if one.is_header and one.path[0] in _OF_ONE:
+            if one.is_header and one.path[0] in OF_EXCHANGE:
                 one.text = _BRACKETS.sub(rf"\g<1>{table}.", one.text)
         header = _Statement(f"[{table}]\n", tuple(table.split(".")), is_header=True)
         self._statements = [*kept, header, *moved, *above, *rest]

@@ -11,14 +11,13 @@ from typing import Any
 
 from sealgate.config.listing import ANY, Setting, all_settings, plain_value
 from sealgate.config.load import Loaded
-from sealgate.config.names import SettingPath, dotted
+from sealgate.config.names import COMMON, OF_EXCHANGE, SettingPath, dotted
 from sealgate.config.sources import DEFAULT
 from sealgate.config.values import Masked
-from sealgate.config.venues import COMMON, settings_of
+from sealgate.config.venues import settings_of
 from sealgate.venues.venue import Venue
 
 COMMON_TABLE = "common table"  # the source of a setting that an exchange inherits
-_ONE_EXCHANGE = frozenset({"venue", "base_url", *COMMON})
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -38,7 +37,7 @@ def effective(loaded: Loaded) -> list[Effective]:
     """
     found = []
     for setting in all_settings():
-        is_common = bool(loaded.config.exchanges) and setting.path[0] in _ONE_EXCHANGE
+        is_common = bool(loaded.config.exchanges) and setting.path[0] in OF_EXCHANGE
         for path, value in _values(loaded.config, setting.path, ()):
             row = path[:2] if ANY in setting.path else path[:1]
             source, shown = _written(loaded, path), _masked(setting, plain_value(value))

@@ -8,6 +8,11 @@ STRANGER, STRANGERS_LABEL = "stranger", "unknown"
 
 SettingPath = tuple[str | int, ...]
 
+# The common tables that each exchange inherits, and all that is an exchange's if a file is about one.
+COMMON = ("environment", "upstream", "signing", "clock", "limits", "routes")
+OF_EXCHANGE = ("venue", "base_url", *COMMON)
+LONGEST_NAME = 32
+
 PREFIX = "SEALGATE_"
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")

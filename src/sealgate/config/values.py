@@ -51,15 +51,15 @@ from sealgate.config.files import (
     from_folder,
     group_number,
 )
-from sealgate.config.names import has_dot_segment
+from sealgate.config.names import LONGEST_NAME, has_dot_segment
 from sealgate.config.references import mask_arguments, parse_reference, reference_from_folder
 from sealgate.config.venues import parse_venue, venue_from_folder
 from sealgate.http.headers import is_settable
 from sealgate.limits.quotas import Quota
 from sealgate.venues.venue import Venue
 
-NAME = "^[A-Za-z0-9_-]{1,32}$"
-EXCHANGE_NAME = "^[a-z0-9][a-z0-9_-]{0,31}$"
+NAME = f"^[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}$"
+EXCHANGE_NAME = f"^[a-z0-9][a-z0-9_-]{{0,{LONGEST_NAME - 1}}}$"
 
 _NOBODY_AT_ALL = 2**32 - 1  # to chown(2) this means "unchanged"
 _OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace

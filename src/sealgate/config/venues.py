@@ -13,14 +13,12 @@ from typing import Any
 
 from sealgate import venues
 from sealgate.config.files import expand_home, from_folder
-from sealgate.config.names import SettingPath
+from sealgate.config.names import COMMON, SettingPath
 from sealgate.config.venue_names import explain
 from sealgate.venues.environments import Environment
 from sealgate.venues.venue import Venue, read_venue
 
 DEFAULT_VENUE = "service"
-# The common tables that each exchange inherits.
-COMMON = ("environment", "upstream", "signing", "clock", "limits", "routes")
 
 _FOLDER = Path(venues.__file__).parent / "files"
 _NOWHERE = "https://venue.invalid"  # RFC 6761: this name never resolves
@@ -68,6 +66,13 @@ def is_scheme_open(venue: Venue) -> bool:
 def venue_text(venue: Venue) -> str:
     """Return a venue as a configuration names it."""
     return venue.file if "/" in venue.file else venue.name
+
+
+def venue_text_in(file: Path, venue: Venue) -> str:
+    """Return a venue as this configuration file names it: by an absolute path, unless the file is here."""
+    text = venue_text(venue)
+    is_here = file.parent.resolve() == Path.cwd().resolve()
+    return text if is_here or not is_file(text) else str(Path(text).absolute())
 
 
 def venue_source(venue: Venue) -> str:

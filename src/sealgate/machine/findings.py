@@ -150,6 +150,12 @@ def program_named(user_agent: bytes) -> str:
     return in_one_line(user_agent[: 2 * _LONGEST].decode("ascii", "replace").replace("\ufffd", "?")).strip()
 
 
+def listed(words: Iterable[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def span(seconds: float) -> str:
     """Return "12 s", "10 min" or "3 h": the largest unit that there is more than one of, down to "0.05 s"."""
     seconds = max(0.0, seconds)

@@ -5,7 +5,7 @@ import errno
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NoReturn, TextIO
 
 import click
@@ -69,12 +69,6 @@ def leave(text: str) -> NoReturn:
     """Print to stderr why what was asked for did not come about, and leave with exit code 1."""
     click.echo(f"sealgate: {text}", err=True)
     raise click.exceptions.Exit(1)
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return "a", "a and b" or "a, b and c"."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def shortened(api_key: str) -> str:

@@ -49,10 +49,10 @@ def _limit(key: Figures) -> str:
     """Return "about 20/s · 3 refusals today"."""
     today = key["limited_today"]
     refusals = counted(today, "refusal") if today else "no refusal"
-    if not key["limits"]:
+    fullest = fullest_of(key)
+    if fullest is None:
         return f"limit not known yet, learned from 429s · {refusals} today"
     if key["has_pools"]:
-        fullest = max(key["limits"], key=lambda limit: float(limit["used_ratio"]))
         rates = f"{label_of(fullest)}: {rate(fullest)}"
     else:
         rates = " and ".join(map(rate, key["limits"]))

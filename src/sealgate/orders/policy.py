@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sealgate.errors import Refusal
 from sealgate.http.headers import Head
 from sealgate.http.target import Target
+from sealgate.machine.findings import listed
 from sealgate.orders.prices import Prices
 from sealgate.venues.order_terms import (
     OrderShape,
@@ -261,9 +262,9 @@ def words(policy: Policy) -> str:
     """Return the policy in one sentence."""
     size, symbols = policy.max_size, policy.named_symbols
     may = "reduce-only orders" if policy.reduce_only else "orders"
-    parts = [f"{may} in {_listed(symbols) if symbols else 'any symbol'}"]
+    parts = [f"{may} in {listed(sorted(symbols)) if symbols else 'any symbol'}"]
     if isinstance(size, Mapping):
-        parts.append(f"of at most {_listed(f'{most:f} {name}' for name, most in size.items())}")
+        parts.append(f"of at most {listed(sorted(f'{most:f} {name}' for name, most in size.items()))}")
     elif size is not None:
         parts.append(f"of at most {size:f}")
     if policy.max_notional is not None:
@@ -279,11 +280,6 @@ def words(policy: Policy) -> str:
 
 def _span(rule: str) -> str:
     return f"a {rule.rpartition('_')[2]}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    *others, last = sorted(names)
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 class Passed(NamedTuple):

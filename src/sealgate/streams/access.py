@@ -8,6 +8,7 @@ from sealgate.errors import Refusal
 from sealgate.http.headers import Head
 from sealgate.http.target import Target, parse_target
 from sealgate.keys.bot import Bot
+from sealgate.machine.findings import listed
 from sealgate.venues.key_kinds import Kind
 from sealgate.venues.routes import Permission, Route
 from sealgate.venues.streams import MessageRule, Stream, UnclearError, find_stream, plain_host
@@ -62,8 +63,7 @@ def find_wanted(raw: str, venue: Venue, hosts: Mapping[str, tuple[str, str]]) ->
 
 
 def _some(names: Iterable[str]) -> str:
-    *some, last = sorted(set(names))[:_MOST_NAMED]
-    return f"{', '.join(some)} and {last}" if some else last
+    return listed(sorted(set(names))[:_MOST_NAMED])
 
 
 def _advice(venue: Venue) -> str:

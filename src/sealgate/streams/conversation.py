@@ -135,29 +135,31 @@ class Conversation:
     def say_at_once(self, message: BotMessage) -> bool:
         """Send a message that waits for nothing, and return whether it was sent; `say` takes all others."""
         try:
-            judged = self._judged(message)
-            if judged is not None and not _is_plain(judged):
-                return False
-            self._check_token(message.data)
+            return self._send_plain(message) is None
         except Refusal:  # `say` raises it again
             return False
-        self.relay.send(message)
-        return True
 
     async def say(self, message: BotMessage) -> None:
         """Send a message of the bot. Raises Refusal where it may not go."""
         try:
-            judged = self._judged(message)
-            if judged is None or _is_plain(judged):
-                self._check_token(message.data)
+            judged = self._send_plain(message)
         except Refusal as refusal:
             raise refused(self, new_context(self), refusal) from None
-        if judged is None or _is_plain(judged):
-            self.relay.send(message)
-        elif judged.rule is not None and is_order(judged):
+        if judged is None:
+            return
+        if judged.rule is not None and is_order(judged):
             await send_order(self, judged.rule, judged, message.data.decode())
         else:
             await self._pass_read(judged, message.data.decode())
+
+    def _send_plain(self, message: BotMessage) -> Judged | None:
+        """Send a message that waits for nothing, or return what it is. Raises Refusal."""
+        judged = self._judged(message)
+        if judged is not None and not _is_plain(judged):
+            return judged
+        self._check_token(message.data)
+        self.relay.send(message)
+        return None
 
     def _judged(self, message: BotMessage) -> Judged | None:
         """Return what a message is by the rules, None on a stream that is not read. Raises Refusal."""

@@ -41,7 +41,6 @@ _LIMITED_S = 10.0  # without an opening, where the exchange refuses one for its 
 _LOGINS = {101: OK, 401: FAILED, 403: FAILED}
 # Of a 101: what is the gateway's own, and what a client might act on.
 _NOT_PASSED = (b"sec-websocket-accept", b"sec-websocket-extensions", b"set-cookie", b"location")
-_WHERE_TOKENS_STAND = "Send it only in X-Gateway-Token or Authorization."
 _NO_HANDSHAKE = SignedHandshake({}, {}, "")
 
 
