@@ -268,7 +268,7 @@ async def test_a_reload_closes_the_streams_whose_token_is_replaced(lab: Lab) -> 
     bots["grid"] = grid.model_copy(update={"token": eye.token})
     bots["eye"] = eye.model_copy(update={"token": grid.token})
     await reload(lab, bots=bots)
-    code, reason = closed_as(await stream.receive())
+    code, reason = closed_as(await stream.receive(timeout=PATIENCE_S))
     assert (code, "token or the address of the bot grid is no longer valid" in reason) == (1012, True)
     await stays.send_json({"op": "ping"})
     assert await stays.receive_json() == {"op": "ping"}

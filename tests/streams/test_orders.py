@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import math
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -17,7 +18,8 @@ from rig.backends import only
 from rig.compiled import needs_sources
 from rig.stream_lab import SECRET, Lab, closed_as, running_lab
 from rig.stream_venue import HOST
-from rig.wire import until
+from rig.wire import PATIENCE_S, until
+from sealgate.keys.key_health import BreakerState, KeyFault
 from sealgate.orders.halts import Scope
 from sealgate.orders.outcome import Conclusion, Outcome
 from sealgate.venues.routes import Lane
@@ -246,6 +248,16 @@ async def test_a_message_that_is_neither_signed_nor_an_order_has_no_record(lab: 
     await lab.outcomes.until(1)
     await until(lambda: len(lab.gateway.streams) == 0)
     assert [one.method for one in lab.outcomes.all] == ["GET"]
+
+
+async def test_a_subscription_needs_no_key_that_the_exchange_accepts(lab: Lab) -> None:
+    stream = await lab.open()
+    breaker = only(lab.gateway.generation).exchange.live_keys["main"].breaker
+    breaker.state = BreakerState(fault=KeyFault.INVALID, trial_at=math.inf)
+    await stream.send_json({"op": "subscribe"})
+    assert await stream.receive_json(timeout=PATIENCE_S) == {"op": "subscribe"}
+    await stream.send_json(order(1))
+    assert await refused(stream) == "key_disabled"
 
 
 async def test_a_wait_that_a_refusal_states_is_kept(lab: Lab) -> None:
